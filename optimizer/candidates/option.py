@@ -1,0 +1,133 @@
+"""Options, operating points, fits and rejections, as data."""
+
+from __future__ import annotations
+
+from optimizer.domain.base import Frozen
+from optimizer.domain.market import Offer
+from optimizer.domain.measurement import GoodputRow
+from optimizer.domain.workload import Pool, Workload
+from optimizer.errors import Problem
+
+
+class Fit(Frozen):
+    """Memory of one replica, in GB (10^9 bytes).
+
+    usable_gb = gpus_per_replica x gpu_memory_gb x (1 - overhead_frac); room_gb = usable_gb - weights_gb;
+    per_seq_gb = KV + state of one sequence; sequences_asked = concurrency of the operating point;
+    sequences_left = floor(room_gb / per_seq_gb) (None where a sequence needs nothing); binding: "weights", "kv" or "" when it fits.
+    """
+
+    usable_gb: float
+    weights_gb: float
+    room_gb: float
+    per_seq_gb: float
+    sequences_asked: float
+    sequences_left: int | None
+    fits: bool
+    binding: str = ""
+
+
+class OperatingPoint(Frozen):
+    """The measured point an option runs at for one workload.
+
+    output_tps: output tok/s of one replica. input_tps: prefill rate where it was measured apart, else None.
+    row: the measurement. fit: memory at that point. shape_distance: |ln(in/in')| + |ln(out/out')|, 0 where equal or unstated.
+    """
+
+    workload: str
+    output_tps: float
+    input_tps: float | None = None
+    concurrency: float = 1.0
+    row: GoodputRow
+    fit: Fit
+    shape_distance: float = 0.0
+
+
+class Option(Frozen):
+    """model x precision x node type x GPUs per replica x engine x config, for one pool, with a point per workload it can serve.
+
+    option: `model|precision|node_type|gpus_per_replica|engine|config`. A workload without a point cannot run on this option.
+    """
+
+    option: str
+    pool: str
+    model: str
+    precision: str
+    node_type: str
+    gpu: str
+    gpus_per_node: int
+    gpus_per_replica: int
+    engine: str
+    config: str
+    points: tuple[OperatingPoint, ...]
+
+    def point(self, workload: str) -> OperatingPoint | None:
+        """The operating point for that workload, or None where the option cannot serve it."""
+        for point in self.points:
+            if point.workload == workload:
+                return point
+        return None
+
+    @property
+    def nodes_per_replica(self) -> int:
+        """Whole nodes that one replica takes; 1 where several replicas share a node."""
+        return max(1, self.gpus_per_replica // self.gpus_per_node)
+
+    @property
+    def replicas_per_node(self) -> int:
+        """Replicas on one node, at least one each (INPUTS, nodes_lost)."""
+        return max(1, self.gpus_per_node // self.gpus_per_replica)
+
+    @property
+    def spans_nodes(self) -> bool:
+        """True where one replica takes more than one node, all from one place."""
+        return self.gpus_per_replica > self.gpus_per_node
+
+
+def mean_tps_per_replica(point: OperatingPoint, workload: Workload, pool: Pool, day_type: str, hour: int) -> float:
+    """Hourly-mean output tok/s of `workload` that one live replica carries when it serves nothing else.
+
+    From burst x (load / output_tps + (1 - prefix_hit_frac) x input rate / input_tps) <= occupancy x replicas
+    (INPUTS, "Capacity"). The second term only where prefill was measured apart.
+    """
+    if pool.occupancy_frac is None:
+        raise ValueError("occupancy `auto` must be resolved before the program is built")
+    replica_seconds_per_token = 1.0 / point.output_tps
+    if point.input_tps is not None:
+        ratio = workload.input_per_output(day_type, hour) or 0.0
+        replica_seconds_per_token += (1.0 - workload.prefix_hit_frac) * ratio / point.input_tps
+    return pool.occupancy_frac / (workload.burst_factor * replica_seconds_per_token)
+
+
+class Rejection(Frozen):
+    """Something that could have served and does not: code, reason in words, and the numbers behind it. Empty = not applicable.
+
+    offer: set where an offer (not an option) was rejected, e.g. TOO_LATE.
+    """
+
+    code: str
+    reason: str
+    workload: str = ""
+    model: str = ""
+    precision: str = ""
+    gpu: str = ""
+    node_type: str = ""
+    gpus_per_replica: int | None = None
+    engine: str = ""
+    offer: str = ""
+    numbers: tuple[tuple[str, float], ...] = ()
+
+
+class Candidates(Frozen):
+    """Everything the program may choose from: options of every pool, usable offers; and the rejections and warnings."""
+
+    model_config = {"arbitrary_types_allowed": True}
+
+    options: tuple[Option, ...]
+    offers: tuple[Offer, ...]
+    rejections: tuple[Rejection, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+
+    def options_of(self, pool: str) -> tuple[Option, ...]:
+        """The options of one pool, in order."""
+        return tuple(option for option in self.options if option.pool == pool)

@@ -1,0 +1,1 @@
+"""What things are: frozen pydantic objects holding plain Python numbers. No I/O, no solver, no pandas."""

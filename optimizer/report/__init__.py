@@ -1,0 +1,1 @@
+"""Results out: JSON, the terminal summary and the plan workbook (XlsxWriter)."""

@@ -1,0 +1,1 @@
+"""Many solves of one case: baselines now, comparisons and sensitivities later."""

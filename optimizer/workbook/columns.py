@@ -99,3 +99,8 @@ def header_key(text: str) -> str:
     """
     folded = unicodedata.normalize("NFKC", text).casefold()
     return "".join(ch for ch in folded if not ch.isspace() and ch not in "_-\u2010\u2011\u200b\ufeff")
+
+
+#: Where a row comes from; the same two columns in every table with provenance.
+SOURCE = Column("source", "Source", "text", "Where the figures of this row come from.")
+AS_OF = Column("as_of", "As of (date)", "as_of", "Date of the figures; a date, or words that begin with one.")

@@ -6,7 +6,8 @@ Keys and meanings are the published interface. A header may be the key or the la
 from __future__ import annotations
 
 from optimizer.workbook.columns import Column, Table
-from optimizer.workbook.schema_market import API_PRICES, DISCOUNTS, EXISTING, GOODPUT, MODELS, NODE_TYPES, OFFERS, SITES
+from optimizer.workbook.schema_machines import GOODPUT, MODELS, NODE_TYPES, SITES
+from optimizer.workbook.schema_market import API_PRICES, DISCOUNTS, EXISTING, OFFERS
 from optimizer.workbook.schema_service import CONTINGENCIES, DAY_TYPES, DEMAND, POLICY, POLICY_KEYS, POOLS, WORKLOADS
 
 __all__ = [

@@ -1,6 +1,6 @@
 """What was decided, as plain frozen data: decisions, proof, money. No solver, no sheet.
 
-Rows that are zero may be left out of a Decision (a missing row means 0), except `NodesNew`, where every usable held offer has a row.
+Rows that are zero may be left out of a Decision (a missing row means 0), except `NodesNew`: every usable held offer has a row.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class SolveOutcome(Frozen):
     """What the milp room returns.
 
     status: optimal, gap_open, no_plan or infeasible. decision: None where there is no plan.
-    cost_usd_per_day: objective of the decision; bound_usd_per_day: proven lower bound on the cost of any plan of the whole program.
+    cost_usd_per_day: objective of the decision; bound_usd_per_day: proven lower bound on the cost of any plan of the program.
     """
 
     status: Status
@@ -111,6 +111,44 @@ class CostParts(Frozen):
     def total(self) -> float:
         """Sum of all parts, $/day."""
         return self.held + self.used + self.upfront + self.api + self.energy + self.site + self.discounts
+
+
+class OfferCost(Frozen):
+    """What one offer costs in one part of the bill, $/day. part: held, used, upfront, energy or site."""
+
+    offer: str
+    part: str
+    usd_per_day: float
+
+
+class ApiCost(Frozen):
+    """What one workload spends at one API, $/day, and the output tokens it buys there, M tokens/day."""
+
+    api: str
+    workload: str
+    usd_per_day: float
+    mtok_per_day: float
+
+
+class PoolCost(Frozen):
+    """What one pool costs on one GPU generation, $/day, and the GPU-hours of an average day that its replicas take there.
+
+    Nodes in use are shared hour by hour in proportion to the GPUs of the replicas on them, per node type, firm and spot apart.
+    pool "idle": nodes held and not used. gpu "API": what the pool spends on API overflow.
+    """
+
+    pool: str
+    gpu: str
+    usd_per_day: float
+    gpu_hours_per_day: float
+
+
+class CostLedger(Frozen):
+    """Every dollar of a day: by who is paid (`offers` + `apis`), and by who causes it (`pools`). Each sums to the cost."""
+
+    offers: tuple[OfferCost, ...] = ()
+    apis: tuple[ApiCost, ...] = ()
+    pools: tuple[PoolCost, ...] = ()
 
 
 class UsdPerMtok(Frozen):
@@ -175,7 +213,7 @@ class Baselines(Frozen):
 
 
 class Plan(Frozen):
-    """A priced decision with its proof; what the report shows. Money is recomputed from the decision, never taken from the solver."""
+    """A priced decision with its proof; what the report shows. Money comes from the decision, not from the solver."""
 
     status: Status
     decision: Decision
@@ -189,3 +227,4 @@ class Plan(Frozen):
     margins: tuple[ContingencyMargin, ...]
     baselines: Baselines
     solver: SolverInfo
+    ledger: CostLedger = CostLedger()

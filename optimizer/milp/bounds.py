@@ -1,0 +1,53 @@
+"""How much of anything can be useful: replica bounds per option and slice, node bounds per type.
+
+An option that can serve a set of workloads never needs more replicas than serve all of their demand alone on the worst day:
+with that many, any replica beyond changes nothing, since every other requirement on those workloads is already met.
+"""
+
+from __future__ import annotations
+
+from optimizer.milp.prep import PoolData, PoolSlice, Prep
+from optimizer.units import ceil_hedged
+
+
+def replica_bound(pool: PoolData, piece: PoolSlice, k: int) -> int:
+    """Largest useful number of live firm replicas of option k in that slice (spot needs at most this too, see `spot_bound`)."""
+    alone = sum(tps / mean for tps, mean in zip(piece.demand_tps, piece.mean_tps[k], strict=True) if mean > 0)
+    most = ceil_hedged(alone)
+    if piece.total_demand_tps > 0:
+        for day in pool.bad_days:
+            most = max(most, ceil_hedged((1 + day.surge_frac) * alone) + day.lost[k])
+    return most + pool.pool.min_live
+
+
+def spot_bound(pool: PoolData, piece: PoolSlice, k: int) -> int:
+    """Largest useful number of live spot replicas: enough that what stays after the worst partial spot loss serves alone."""
+    most = replica_bound(pool, piece, k)
+    partial = [day.spot_lost_frac for day in pool.bad_days if 0 < day.spot_lost_frac < 1]
+    return max([most, *(ceil_hedged(most / (1 - frac)) + 1 for frac in partial)])
+
+
+def total_replicas(live: int, rollout_frac: float) -> int:
+    """Replicas kept while rolling out: the smallest whole number at least (1 + rollout_frac) x live."""
+    return ceil_hedged((1 + rollout_frac) * live)
+
+
+def units_bound(pool: PoolData, piece: PoolSlice, node_type: str) -> int:
+    """Units of that node type with which every option of the pool on it is at its bound."""
+    return sum(
+        size * total_replicas(
+            replica_bound(pool, piece, k) + (spot_bound(pool, piece, k) if pool.spot_mode == "sep" else 0), piece.rollout_frac
+        )
+        for k, (option, size) in enumerate(zip(pool.options, pool.sizes, strict=True))
+        if option.node_type == node_type
+    )
+
+
+def nodes_bound(prep: Prep, node_type: str) -> int:
+    """Nodes of that type that no hour can ever need more of."""
+    capacity = prep.capacity_units(node_type)
+    most = 0
+    for t in range(len(prep.groups)):
+        units = sum(units_bound(pool, pool.slices[t], node_type) for pool in prep.pools)
+        most = max(most, -(-units // capacity))
+    return most

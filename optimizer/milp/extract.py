@@ -1,0 +1,204 @@
+"""From a solved program to a Decision: whole numbers rounded, loads made exact, nodes used filled in, slices expanded to hours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from optimizer.milp.bounds import total_replicas
+from optimizer.milp.frame import Frame, use_costs
+from optimizer.milp.menu import Menu, replicas_of_line
+from optimizer.milp.prep import PoolData, PoolSlice, Prep
+from optimizer.milp.program import Program
+from optimizer.plan.plan import Decision, Load, NodesNew, NodeUse, Overflow, ReplicaCount
+
+#: Loads and overflows below this share of the demand are rounding noise of the solver.
+_NOISE_FRAC = 1e-9
+
+
+@dataclass
+class _Fleet:
+    """One pool in one slice. Lists run over options; loads are [option][workload] in tok/s; overflow is (workload, api) -> tok/s."""
+
+    firm_live: list[int]
+    spot_live: list[int]
+    firm_total: list[int]
+    spot_total: list[int]
+    firm_tps: list[list[float]] = field(default_factory=list)
+    spot_tps: list[list[float]] = field(default_factory=list)
+    overflow_tps: dict[tuple[str, str], float] = field(default_factory=dict)
+
+
+def extract(frame: Frame, menus: dict[str, tuple[Menu, ...]]) -> Decision:
+    """Read the decision off a program that has a solution. `menus` holds the menus of the pools that use them, by pool name."""
+    prep, program = frame.prep, frame.program
+    nodes_new = {
+        offer.offer: program.whole(("lots", offer.offer)) * offer.lot_nodes for offer in prep.offers if offer.is_held
+    }
+    fleets: dict[tuple[str, int], _Fleet] = {}
+    used: dict[tuple[str, int], int] = {}
+    for t in range(len(prep.groups)):
+        for pool in prep.pools:
+            fleets[(pool.pool.pool, t)] = _fleet(program, pool, t, menus.get(pool.pool.pool))
+        for row in prep.node_types:
+            _place_on_spot(prep, program, fleets, row.node_type, t)
+            _use_nodes(prep, program, fleets, nodes_new, used, row.node_type, t)
+        for pool in prep.pools:
+            _loads(program, pool, pool.slices[t], fleets[(pool.pool.pool, t)], t)
+    return _expand(prep, nodes_new, used, fleets)
+
+
+def _fleet(program: Program, pool: PoolData, t: int, menus: tuple[Menu, ...] | None) -> _Fleet:
+    name, piece, count = pool.pool.pool, pool.slices[t], len(pool.options)
+    if menus is not None:
+        live = [0] * count
+        for i, line in enumerate(menus[t].lines):
+            if program.whole(("line", name, i, t)):
+                live = list(replicas_of_line(pool, piece, menus[t], line))
+        spot = [0] * count
+    else:
+        live = [program.whole(("live", name, k, t)) for k in range(count)]
+        spot = [program.whole(("spot_live", name, k, t)) for k in range(count)]
+    both = [total_replicas(a + b, piece.rollout_frac) for a, b in zip(live, spot, strict=True)]
+    spot_total = list(spot)
+    if piece.rollout_frac > 0 and pool.spot_mode == "sep":
+        # The surge stands where the program put it, no more of it than the rollout asks for.
+        spot_total = [
+            min(max(program.whole(("spot_total", name, k, t)), spot[k]), both[k] - live[k]) for k in range(count)
+        ]
+    firm_total = [total - on_spot for total, on_spot in zip(both, spot_total, strict=True)]
+    return _Fleet(live, spot, firm_total, spot_total)
+
+
+def _place_on_spot(
+    prep: Prep, program: Program, fleets: dict[tuple[str, int], _Fleet], node_type: str, t: int
+) -> None:
+    """Put replicas of pools that may be anywhere on the spot nodes that are paid for, largest first; the rest is firm."""
+    free = prep.capacity_units(node_type) * sum(
+        program.whole(("used", offer.offer, t)) for offer in prep.spot_offers(node_type)
+    )
+    movable = [
+        (pool.sizes[k], pool, k)
+        for pool in prep.pools
+        if pool.spot_mode == "any"
+        for k, option in enumerate(pool.options)
+        if option.node_type == node_type
+    ]
+    for size, pool, k in sorted(movable, key=lambda item: -item[0]):
+        fleet = fleets[(pool.pool.pool, t)]
+        moved = min(fleet.firm_total[k], free // size)
+        free -= moved * size
+        fleet.firm_total[k] -= moved
+        fleet.spot_total[k] += moved
+        live = min(fleet.firm_live[k], moved)
+        fleet.firm_live[k] -= live
+        fleet.spot_live[k] += live
+
+
+def _use_nodes(
+    prep: Prep, program: Program, fleets: dict[tuple[str, int], _Fleet], nodes_new: dict[str, int],
+    used: dict[tuple[str, int], int], node_type: str, t: int,
+) -> None:
+    """Nodes used per offer: what the program paid for, then held nodes that cost nothing extra, as many as the replicas need.
+
+    Replicas that span nodes need theirs in one place: held nodes are taken place by place, the places with most nodes first.
+    """
+    capacity = prep.capacity_units(node_type)
+    firm_units = 0
+    spot_units = 0
+    for pool in prep.pools:
+        fleet = fleets[(pool.pool.pool, t)]
+        for k, option in enumerate(pool.options):
+            if option.node_type == node_type:
+                firm_units += pool.sizes[k] * fleet.firm_total[k]
+                spot_units += pool.sizes[k] * fleet.spot_total[k]
+    for offers, units in ((prep.spot_offers(node_type), spot_units), (prep.firm_offers(node_type), firm_units)):
+        left = -(-units // capacity)
+        for offer in offers:
+            paid = program.whole(("used", offer.offer, t))
+            used[(offer.offer, t)] = paid
+            left -= paid
+        for offer in offers:
+            free = offer.is_held and not use_costs(prep, offer) and prep.groups[t].hour in offer.hours
+            if free and left > 0:
+                held = nodes_new[offer.offer] + prep.case.nodes_existing(offer.offer)
+                used[(offer.offer, t)] = min(left, held)
+                left -= used[(offer.offer, t)]
+
+
+def _loads(program: Program, pool: PoolData, piece: PoolSlice, fleet: _Fleet, t: int) -> None:
+    """Overflow as solved without noise; loads spread so that load + overflow is the demand exactly."""
+    name = pool.pool.pool
+    count = len(pool.options)
+    fleet.firm_tps = [[0.0] * len(pool.workloads) for _ in range(count)]
+    fleet.spot_tps = [[0.0] * len(pool.workloads) for _ in range(count)]
+    for w, workload in enumerate(pool.workloads):
+        demand = piece.demand_tps[w]
+        if demand <= 0:
+            continue
+        flows = {api.api: program.value(("overflow", workload.workload, api.api, t)) for api in piece.apis[w]}
+        flows = {api: min(tps, demand) for api, tps in flows.items() if tps > _NOISE_FRAC * demand}
+        sent = sum(flows.values())
+        if sent > demand:
+            flows = {api: tps * demand / sent for api, tps in flows.items()}
+            sent = demand
+        fleet.overflow_tps.update({(workload.workload, api): tps for api, tps in flows.items()})
+        own = demand - sent if demand - sent > _NOISE_FRAC * demand else 0.0
+        if own <= 0:
+            continue
+        firm = [program.value(("load", name, k, w, t)) for k in range(count)]
+        spot = [program.value(("spot_load", name, k, w, t)) for k in range(count)]
+        if len(pool.workloads) == 1 and pool.spot_mode != "sep":
+            firm = [live * piece.mean_tps[k][0] for k, live in enumerate(fleet.firm_live)]
+            spot = [live * piece.mean_tps[k][0] for k, live in enumerate(fleet.spot_live)]
+        elif pool.spot_mode == "any":
+            shares = [s / (f + s) if f + s else 0.0 for f, s in zip(fleet.firm_live, fleet.spot_live, strict=True)]
+            spot = [load * share for load, share in zip(firm, shares, strict=True)]
+            firm = [load - on_spot for load, on_spot in zip(firm, spot, strict=True)]
+        total = sum(firm) + sum(spot)
+        scale = own / total if total > 0 else 0.0
+        for k in range(count):
+            fleet.firm_tps[k][w] = firm[k] * scale if firm[k] > _NOISE_FRAC * demand else 0.0
+            fleet.spot_tps[k][w] = spot[k] * scale if spot[k] > _NOISE_FRAC * demand else 0.0
+
+
+def _expand(
+    prep: Prep, nodes_new: dict[str, int], used: dict[tuple[str, int], int], fleets: dict[tuple[str, int], _Fleet]
+) -> Decision:
+    """Groups back to day types and hours, in the case's order."""
+    group_of = {member: t for t, group in enumerate(prep.groups) for member in group.members}
+    node_uses: list[NodeUse] = []
+    replicas: list[ReplicaCount] = []
+    loads: list[Load] = []
+    overflows: list[Overflow] = []
+    for piece in prep.case.slices:
+        day, hour = piece.day_type, piece.hour
+        t = group_of[(day, hour)]
+        for offer in prep.offers:
+            if count := used.get((offer.offer, t), 0):
+                node_uses.append(NodeUse(day_type=day, hour=hour, offer=offer.offer, used=count))
+        for pool in prep.pools:
+            fleet = fleets[(pool.pool.pool, t)]
+            for k, option in enumerate(pool.options):
+                total = fleet.firm_total[k] + fleet.spot_total[k]
+                if total:
+                    replicas.append(ReplicaCount(
+                        day_type=day, hour=hour, pool=pool.pool.pool, option=option.option,
+                        live=fleet.firm_live[k] + fleet.spot_live[k], total=total,
+                        spot_live=fleet.spot_live[k], spot_total=fleet.spot_total[k],
+                    ))
+                for w, workload in enumerate(pool.workloads):
+                    firm_tps, spot_tps = fleet.firm_tps[k][w], fleet.spot_tps[k][w]
+                    if firm_tps > 0 or spot_tps > 0:
+                        loads.append(Load(
+                            day_type=day, hour=hour, workload=workload.workload, option=option.option,
+                            firm_tps=firm_tps, spot_tps=spot_tps,
+                        ))
+            for (name, api), tps in fleet.overflow_tps.items():
+                overflows.append(Overflow(day_type=day, hour=hour, workload=name, api=api, tps=tps))
+    return Decision(
+        nodes_new=tuple(
+            NodesNew(offer=name, nodes_new=count, nodes_existing=prep.case.nodes_existing(name))
+            for name, count in nodes_new.items()
+        ),
+        node_uses=tuple(node_uses), replicas=tuple(replicas), loads=tuple(loads), overflows=tuple(overflows),
+    )

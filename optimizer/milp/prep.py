@@ -1,0 +1,246 @@
+"""The case as numbers the program is built from: merged slices, pools by slice, bad days by option. Plain Python, no PuLP.
+
+Slices in which nothing differs (demand, windows, prices) are merged and their weights added: exact, since slices are coupled
+only through the commitments, which are the same in all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import lcm
+
+from optimizer.candidates.option import Candidates, Option, mean_tps_per_replica
+from optimizer.domain.case import Case
+from optimizer.domain.hardware import NodeType
+from optimizer.domain.market import ApiPrice, Offer
+from optimizer.domain.workload import Pool, Workload
+from optimizer.units import usd_per_h_of_tps
+
+
+@dataclass(frozen=True)
+class BadDay:
+    """One contingency as one pool sees it. lost[k]: live replicas of option k that go when k is the one lost (0 = none)."""
+
+    contingency: str
+    spot_lost_frac: float
+    surge_frac: float
+    api_absorbs: bool
+    lost: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ApiTerms:
+    """One API as one workload sees it in one slice.
+
+    usd_per_h_per_tps: cost of one mean output tok/s for an hour. input_per_output, requests_per_token: what a token of overflow
+    takes of the input and request limits (0 where there is no such limit).
+    """
+
+    api: str
+    usd_per_h_per_tps: float
+    input_per_output: float
+    rpm_per_tps: float
+
+
+@dataclass(frozen=True)
+class PoolSlice:
+    """Everything that decides what one pool needs in one slice; equal objects mean equal problems.
+
+    demand_tps[w]; mean_tps[k][w] per live replica (0 = that option cannot serve w); rollout_frac 0 outside rollout hours;
+    apis[w]: open APIs; overflow_max_tps[w]: largest overflow that api_max_frac allows (0 without an open API).
+    """
+
+    demand_tps: tuple[float, ...]
+    mean_tps: tuple[tuple[float, ...], ...]
+    rollout_frac: float
+    apis: tuple[tuple[ApiTerms, ...], ...]
+    overflow_max_tps: tuple[float, ...]
+
+    @property
+    def total_demand_tps(self) -> float:
+        """Demand of all workloads of the pool in this slice."""
+        return sum(self.demand_tps)
+
+
+@dataclass(frozen=True)
+class PoolData:
+    """One pool: what it may run on and what it must survive.
+
+    sizes[k]: what a replica of option k takes of its node type, in units (a GPU is `units_per_gpu` of them).
+    spot_mode: none (no spot), any (spot and firm need not be told apart), sep (spot replicas of their own).
+    """
+
+    pool: Pool
+    workloads: tuple[Workload, ...]
+    options: tuple[Option, ...]
+    sizes: tuple[int, ...]
+    bad_days: tuple[BadDay, ...]
+    spot_mode: str
+    slices: tuple[PoolSlice, ...]
+
+
+@dataclass(frozen=True)
+class SliceGroup:
+    """Merged slices: (day_type, hour) members, hours of the day they are, and their total weight in hours of an average day."""
+
+    members: tuple[tuple[str, int], ...]
+    weight: float
+
+    @property
+    def hour(self) -> int:
+        """An hour of the group; windows are the same for every member."""
+        return self.members[0][1]
+
+
+@dataclass(frozen=True)
+class Prep:
+    """The whole case as the program sees it; the last index of every per-slice tuple is the slice group."""
+
+    case: Case
+    groups: tuple[SliceGroup, ...]
+    pools: tuple[PoolData, ...]
+    offers: tuple[Offer, ...]
+    node_types: tuple[NodeType, ...]
+    units_per_gpu: dict[str, int]
+
+    def capacity_units(self, node_type: str) -> int:
+        """Units on one node of that type."""
+        for row in self.node_types:
+            if row.node_type == node_type:
+                return row.gpus_per_node * self.units_per_gpu[node_type]
+        raise KeyError(node_type)
+
+    def firm_offers(self, node_type: str) -> tuple[Offer, ...]:
+        """Held and on-demand offers of that node type."""
+        return tuple(offer for offer in self.offers if offer.node_type == node_type and offer.purchase != "spot")
+
+    def spot_offers(self, node_type: str) -> tuple[Offer, ...]:
+        """Spot offers of that node type."""
+        return tuple(offer for offer in self.offers if offer.node_type == node_type and offer.purchase == "spot")
+
+
+def prepare(case: Case, candidates: Candidates) -> Prep:
+    """Build the numbers of the program. Hours in which no pool, window or price differs become one group."""
+    used_types = {option.node_type for option in candidates.options} | {offer.node_type for offer in candidates.offers}
+    node_types = tuple(row for row in case.node_types if row.node_type in used_types)
+    units_per_gpu = {row.node_type: 1 for row in node_types}
+    for option in candidates.options:
+        units_per_gpu[option.node_type] = lcm(units_per_gpu[option.node_type], option.replicas_per_gpu)
+
+    per_slice: list[tuple[tuple[object, ...], tuple[str, int], float, tuple[PoolSlice, ...]]] = []
+    for piece in case.slices:
+        pool_slices = tuple(_pool_slice(case, candidates, pool, piece.day_type, piece.hour) for pool in case.pools)
+        windows = tuple(piece.hour in offer.hours for offer in candidates.offers)
+        key = (windows, pool_slices)
+        per_slice.append((key, (piece.day_type, piece.hour), piece.weight, pool_slices))
+    merged: dict[tuple[object, ...], int] = {}
+    members: list[list[tuple[str, int]]] = []
+    weights: list[float] = []
+    contents: list[tuple[PoolSlice, ...]] = []
+    for key, member, weight, pool_slices in per_slice:
+        index = merged.setdefault(key, len(members))
+        if index == len(members):
+            members.append([])
+            weights.append(0.0)
+            contents.append(pool_slices)
+        members[index].append(member)
+        weights[index] += weight
+    groups = tuple(SliceGroup(tuple(names), weight) for names, weight in zip(members, weights, strict=True))
+    pools = tuple(
+        _pool_data(case, candidates, pool, units_per_gpu, tuple(content[p] for content in contents))
+        for p, pool in enumerate(case.pools)
+    )
+    return Prep(case, groups, _settle_spot_modes(candidates, pools), candidates.offers, node_types, units_per_gpu)
+
+
+def _settle_spot_modes(candidates: Candidates, pools: tuple[PoolData, ...]) -> tuple[PoolData, ...]:
+    """A pool may leave open what is on spot only where no pool with spot replicas of its own shares a node type with it.
+
+    Otherwise both kinds of node could be left with room too small for one of its replicas although the sum would do.
+    """
+    settled = list(pools)
+    changed = True
+    while changed:
+        changed = False
+        apart = {option.node_type for pool in settled if pool.spot_mode == "sep" for option in pool.options}
+        for p, pool in enumerate(settled):
+            if pool.spot_mode == "any" and apart & {option.node_type for option in pool.options}:
+                settled[p] = replace(pool, spot_mode="sep")
+                changed = True
+    return tuple(settled)
+
+
+def _pool_slice(case: Case, candidates: Candidates, pool: Pool, day_type: str, hour: int) -> PoolSlice:
+    workloads = case.workloads_of(pool.pool)
+    demand = tuple(workload.demand_on(day_type).output_tps[hour] for workload in workloads)
+    mean = tuple(
+        tuple(
+            mean_tps_per_replica(point, workload, pool, day_type, hour) if (point := option.point(workload.workload)) else 0.0
+            for workload in workloads
+        )
+        for option in candidates.options_of(pool.pool)
+    )
+    apis = tuple(
+        tuple(api_terms(case.api(api), workload, day_type, hour) for api in workload.api if hour in case.api(api).hours)
+        for workload in workloads
+    )
+    overflow_max = tuple(
+        workload.api_max_frac * tps if open_apis else 0.0
+        for workload, tps, open_apis in zip(workloads, demand, apis, strict=True)
+    )
+    return PoolSlice(demand, mean, pool.rollout_frac if hour in pool.rollout_hours else 0.0, apis, overflow_max)
+
+
+def api_terms(api: ApiPrice, workload: Workload, day_type: str, hour: int) -> ApiTerms:
+    """Price and limit use of one output tok/s of overflow (INPUTS: output + i x ((1 - hit) x input + hit x cached price))."""
+    ratio = workload.input_per_output(day_type, hour) or 0.0
+    hit = workload.prefix_hit_frac
+    usd_per_mtok = api.output_usd_per_mtok + ratio * ((1 - hit) * api.input_usd_per_mtok + hit * api.cached_input_usd_per_mtok)
+    rpm_per_tps = 60.0 / workload.output_tokens if api.max_rpm is not None and workload.output_tokens else 0.0
+    return ApiTerms(api.api, usd_per_h_of_tps(usd_per_mtok), ratio, rpm_per_tps)
+
+
+def _pool_data(
+    case: Case, candidates: Candidates, pool: Pool, units_per_gpu: dict[str, int], slices: tuple[PoolSlice, ...]
+) -> PoolData:
+    options = candidates.options_of(pool.pool)
+    sizes = tuple(
+        option.gpus_per_replica * units_per_gpu[option.node_type] // option.replicas_per_gpu for option in options
+    )
+    bad_days = tuple(
+        BadDay(
+            row.contingency,
+            row.spot_lost_frac,
+            row.demand_surge_frac,
+            row.api_absorbs,
+            tuple(row.replicas_lost + row.nodes_lost * option.replicas_per_node for option in options),
+        )
+        for row in case.contingencies_of(pool.pool)
+    )
+    return PoolData(
+        pool, case.workloads_of(pool.pool), options, sizes, bad_days, _spot_mode(candidates, pool, options, bad_days), slices
+    )
+
+
+def _spot_mode(candidates: Candidates, pool: Pool, options: tuple[Option, ...], bad_days: tuple[BadDay, ...]) -> str:
+    types = {option.node_type for option in options}
+    if pool.spot_max_frac <= 0 or not any(o.purchase == "spot" and o.node_type in types for o in candidates.offers):
+        return "none"
+    free = pool.spot_max_frac >= 1 and not any(day.spot_lost_frac > 0 for day in bad_days)
+    if free and not any(option.spans_nodes for option in options) and _sizes_pack(candidates, types):
+        return "any"
+    return "sep"
+
+
+def _sizes_pack(candidates: Candidates, types: set[str]) -> bool:
+    """True where all replicas of these node types, of every pool, have sizes that divide each other: then they fill whole nodes.
+
+    Only then may firm and spot needs of a pool be added up (solver.md section 2, "any").
+    """
+    for node_type in types:
+        sizes = sorted(
+            {option.gpus_per_replica / option.replicas_per_gpu for option in candidates.options if option.node_type == node_type}
+        )
+        if any(big % small for small, big in zip(sizes, sizes[1:], strict=False)):
+            return False
+    return True

@@ -1,0 +1,103 @@
+"""The program under construction: one PuLP problem, variables and rows kept by tuple, and the cost ledger that closes it.
+
+Works alike on PuLP 3.3.2 and 4.x: only calls that exist in both are used, and rows are kept by our own keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pulp
+
+Key = tuple[Any, ...]
+Term = tuple[float, Any]
+
+
+class Program:
+    """One minimisation problem. Variables never leave it; values are read with `value` while it lives.
+
+    Keys are tuples `(family, ids..., slice)`; a key used twice is a programming error and raises ValueError.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.problem = pulp.LpProblem(name, pulp.LpMinimize)
+        self.variables: dict[Key, Any] = {}
+        self._rows: set[Key] = set()
+        self._cost: list[Term] = []
+        self._constant_usd_per_day = 0.0
+
+    def add_variable(self, key: Key, *, low: float = 0.0, up: float | None = None, integer: bool = False) -> Any:
+        """A new variable, low <= x <= up, whole where `integer`."""
+        if key in self.variables:
+            raise ValueError(f"variable {key} exists already")
+        name = f"{key[0]}_{len(self.variables)}"
+        variable = self.problem.add_variable(name, low, up, cat="Integer" if integer else "Continuous")
+        self.variables[key] = variable
+        return variable
+
+    def add_row(self, key: Key, terms: Iterable[Term], sense: str, right: float) -> None:
+        """Add sum of coefficient x variable (sense) right; sense is ">=", "<=" or "==". Repeated variables add up.
+
+        A row without any variable is checked at once: where it cannot hold, an impossible row is added so that the program is
+        infeasible, as it should be.
+        """
+        if key in self._rows:
+            raise ValueError(f"row {key} exists already")
+        self._rows.add(key)
+        terms = [(coefficient, variable) for coefficient, variable in terms if coefficient != 0]
+        if not terms:
+            holds = {">=": right <= 0, "<=": right >= 0, "==": right == 0}[sense]
+            if holds:
+                return
+            terms, sense, right = [(1.0, self._impossible())], ">=", 1.0
+        left = pulp.lpSum([coefficient * variable for coefficient, variable in terms])
+        name = f"{key[0]}_{len(self._rows)}"
+        if sense == ">=":
+            self.problem.addConstraint(left >= right, name)
+        elif sense == "<=":
+            self.problem.addConstraint(left <= right, name)
+        else:
+            self.problem.addConstraint(left == right, name)
+
+    def _impossible(self) -> Any:
+        key = ("impossible",)
+        return self.variables.get(key) or self.add_variable(key, low=0.0, up=0.0)
+
+    def add_cost(self, usd_per_day: float, variable: Any) -> None:
+        """Post one cost term: $/day per unit of the variable."""
+        if usd_per_day != 0:
+            self._cost.append((usd_per_day, variable))
+
+    def add_constant_cost(self, usd_per_day: float) -> None:
+        """Post a cost that no decision changes (existing contracts), in $/day."""
+        self._constant_usd_per_day += usd_per_day
+
+    @property
+    def constant_usd_per_day(self) -> float:
+        """Cost that no decision changes, $/day; not part of the objective handed to the solver."""
+        return self._constant_usd_per_day
+
+    @property
+    def cost_terms(self) -> tuple[Term, ...]:
+        """All posted cost terms."""
+        return tuple(self._cost)
+
+    def close_with_cost(self) -> None:
+        """Minimise the cost ledger."""
+        self.problem.setObjective(pulp.lpSum([coefficient * variable for coefficient, variable in self._cost]))
+
+    def close_with(self, terms: Iterable[Term]) -> None:
+        """Minimise something else (tie-breaks)."""
+        self.problem.setObjective(pulp.lpSum([coefficient * variable for coefficient, variable in terms]))
+
+    def value(self, key: Key) -> float:
+        """Value of a variable after a solve that has a solution; 0 for a variable that does not exist."""
+        variable = self.variables.get(key)
+        if variable is None or variable.varValue is None:
+            return 0.0
+        return float(variable.varValue)
+
+    def whole(self, key: Key) -> int:
+        """Rounded value of a whole variable."""
+        return round(self.value(key))

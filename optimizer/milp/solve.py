@@ -1,0 +1,127 @@
+"""The one way in: a case and its candidates to a proven decision. Callers do not know which method ran."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from optimizer.candidates.option import Candidates
+from optimizer.domain.case import Case
+from optimizer.milp.dominance import drop_dominated_options, unit_steps
+from optimizer.milp.explicit import add_explicit_pool
+from optimizer.milp.extract import extract
+from optimizer.milp.frame import Frame, build_frame, close_frame
+from optimizer.milp.menu import Menu, can_use_menus, menus
+from optimizer.milp.menu_rows import add_menu_pool
+from optimizer.milp.prep import prepare
+from optimizer.milp.program import Term
+from optimizer.milp.solver import Solved, pulp_version, solve, solver_version
+from optimizer.plan.ledger import price_decision
+from optimizer.plan.plan import Decision, SolveOutcome, SolverInfo, Status
+
+#: Branch-and-bound nodes spent on the tie-break: a count, not seconds, so that equal inputs give equal plans.
+_TIE_BREAK_NODES = 2_000
+_TIE_BREAK_COST = 1e-9
+
+
+def solve_case(
+    case: Case, candidates: Candidates, *, gap: float | None = None, time_limit_s: float | None = None, tie_break: bool = True
+) -> SolveOutcome:
+    """The cheapest plan of the case and its proof.
+
+    gap: relative gap that counts as optimal, 0 asks for a full proof (default: the policy's). time_limit_s: wall seconds for
+    building and solving (default: the policy's). tie_break: among plans of equal cost prefer the one with fewest offers in use.
+    The cost is recomputed from the decision; the bound holds for the whole program.
+    """
+    gap = case.policy.gap if gap is None else gap
+    limit_s = case.policy.time_limit_s if time_limit_s is None else time_limit_s
+    started = time.perf_counter()
+    frame, pool_menus = build(case, candidates)
+    solved = solve(frame.program, gap=gap, time_limit_s=limit_s - (time.perf_counter() - started))
+    if solved.objective is None:
+        return _outcome(solved.status, None, None, None, started)
+    decision = extract(frame, pool_menus)
+    cost = price_decision(case, candidates, decision).total
+    bound = _bound(frame, solved, cost)
+    closed = cost <= 0 or (cost - bound) / cost <= gap + 1e-9
+    if closed and tie_break:
+        left_s = limit_s - (time.perf_counter() - started)
+        decision, cost = _fewest_offers(case, candidates, frame, pool_menus, decision, cost, left_s)
+        bound = min(bound, cost)
+    return _outcome("optimal" if closed else "gap_open", decision, cost, bound, started)
+
+
+def build(case: Case, candidates: Candidates) -> tuple[Frame, dict[str, tuple[Menu, ...]]]:
+    """The whole program, closed with its cost, and the menus of the pools that use them."""
+    prep = drop_dominated_options(prepare(case, candidates))
+    steps = unit_steps(prep)
+    frame = build_frame(prep)
+    pool_menus: dict[str, tuple[Menu, ...]] = {}
+    for pool in prep.pools:
+        made = menus(pool, steps) if can_use_menus(prep, pool) else None
+        if made is None:
+            add_explicit_pool(frame, pool)
+        else:
+            pool_menus[pool.pool.pool] = made
+            add_menu_pool(frame, pool, made)
+    close_frame(frame)
+    frame.program.close_with_cost()
+    return frame, pool_menus
+
+
+def _bound(frame: Frame, solved: Solved, cost: float) -> float:
+    if solved.bound is None:
+        return 0.0
+    return min(solved.bound + frame.program.constant_usd_per_day, cost)
+
+
+def _outcome(status: str, decision: Decision | None, cost: float | None, bound: float | None, started: float) -> SolveOutcome:
+    names: dict[str, Status] = {
+        "optimal": "optimal", "gap_open": "gap_open", "no_plan": "no_plan", "infeasible": "infeasible",
+    }
+    return SolveOutcome(
+        status=names[status], decision=decision, cost_usd_per_day=cost, bound_usd_per_day=bound,
+        solver=SolverInfo(name="HiGHS", version=solver_version(), seconds=time.perf_counter() - started, pulp=pulp_version()),
+    )
+
+
+def _fewest_offers(
+    case: Case, candidates: Candidates, frame: Frame, pool_menus: dict[str, tuple[Menu, ...]], decision: Decision, cost: float,
+    time_left_s: float,
+) -> tuple[Decision, float]:
+    """The plan with fewest offers in use (then fewest nodes bought) at cost <= best x (1 + 1e-9), if another can be found."""
+    if _offers_in_use(decision) <= 1 or time_left_s <= 0:
+        return decision, cost
+    program = frame.program
+    budget = cost - program.constant_usd_per_day
+    if budget <= 0:
+        return decision, cost
+    terms: list[Term] = []
+    most_nodes = 1.0
+    for offer in frame.prep.offers:
+        in_use = program.add_variable(("in_use", offer.offer), up=1, integer=True)
+        terms.append((1.0, in_use))
+        for key, variable in list(program.variables.items()):
+            if key[:2] in (("lots", offer.offer), ("used", offer.offer)) and variable.upBound:
+                program.add_row(("in_use", *key), [(1.0, variable), (-float(variable.upBound), in_use)], "<=", 0.0)
+                if key[0] == "lots":
+                    most_nodes += offer.lot_nodes * variable.upBound
+    lots: Iterable[Term] = (
+        (offer.lot_nodes / (2 * most_nodes), program.variables[("lots", offer.offer)])
+        for offer in frame.prep.offers if offer.is_held
+    )
+    program.add_row(("best_cost",), [(c / budget, v) for c, v in program.cost_terms], "<=", 1 + _TIE_BREAK_COST)
+    program.close_with([*terms, *lots])
+    solved = solve(program, gap=0.0, time_limit_s=time_left_s, max_nodes=_TIE_BREAK_NODES)
+    if solved.objective is None:
+        return decision, cost
+    other = extract(frame, pool_menus)
+    other_cost = price_decision(case, candidates, other).total
+    if other_cost <= cost * (1 + _TIE_BREAK_COST) and _offers_in_use(other) <= _offers_in_use(decision):
+        return other, other_cost
+    return decision, cost
+
+
+def _offers_in_use(decision: Decision) -> int:
+    held = {row.offer for row in decision.nodes_new if row.nodes_new > 0}
+    return len(held | {row.offer for row in decision.node_uses if row.used > 0})

@@ -1,0 +1,239 @@
+"""The example workbook: a whole planning case of real, dated figures, built from the CSV tables beside the templates.
+
+The tables are package data, so the workbook can be built again cell for cell wherever fleetsheet is installed.
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from optimizer.report.template_sheets import (
+    Book,
+    column_width,
+    is_number,
+    list_object_name,
+    open_workbook,
+    set_up_page,
+    validation,
+    write_cell,
+)
+from optimizer.workbook.columns import Column, Table, header_key
+from optimizer.workbook.schema import POLICY_KEYS, TABLES
+
+_NOTE = Column("note", "Note", "text", "Anything a reader should know about the row.")
+_ROW_SOURCE = Column("source", "Source", "text", "Where the figures of this row come from.")
+_HOUR = Column("hour", "Hour", "whole", "Start of the hour, local time of the forecast, 0 to 23.", unit="h", low=0, high=23)
+_DAY_TYPE = Column("day_type", "Day type", "id", "The kind of day the row holds for, as on DayTypes.", names="DayTypes")
+_SPARE_ROWS = 40
+
+
+@dataclass(frozen=True)
+class SheetRows:
+    """One table of the example: schema table, its columns in file order, and the cells as text."""
+
+    table: Table
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def texts(self, key: str) -> list[str]:
+        """The cells of one column."""
+        at = [column.key for column in self.columns].index(key)
+        return [row[at] for row in self.rows]
+
+
+def templates_folder() -> Path:
+    """The folder of the shipped templates: beside the installed package, or the checkout's `templates`."""
+    package = Path(__file__).resolve().parent.parent
+    installed = package / "_data" / "templates"
+    return installed if installed.is_dir() else package.parent / "templates"
+
+
+def example_tables(folder: Path | None = None) -> tuple[SheetRows, ...]:
+    """The example's tables in the order of the schema, from `example/*.csv`. Raises FileNotFoundError where there are none."""
+    source = (folder or templates_folder()) / "example"
+    found = []
+    for table in TABLES:
+        path = source / _file_name(table)
+        if not path.is_file():
+            continue
+        lines = _read_csv(path)
+        columns = tuple(_column(table, name) for name in lines[0])
+        found.append(SheetRows(table, columns, tuple(tuple(line) for line in lines[1:])))
+    if not found:
+        raise FileNotFoundError(str(source))
+    return tuple(found)
+
+
+def write_example(path: str | Path, *, folder: Path | None = None) -> None:
+    """Writes the example workbook to `path`: a Read me, then every input table with its labels, units and validation."""
+    tables = example_tables(folder)
+    book = open_workbook(str(path), "fleetsheet example: one quarter of a MiniMax-M2.5 service")
+    _read_me(book, _read_csv((folder or templates_folder()) / "example" / "read_me.csv"), tables)
+    ranges = {sheet.table.sheet: _id_range(sheet) for sheet in tables if sheet.table.sheet != "Demand"}
+    for sheet in tables:
+        _table_sheet(book, sheet, ranges)
+    book.workbook.close()
+
+
+def _file_name(table: Table) -> str:
+    name = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in table.sheet).lstrip("_")
+    return f"{name}.csv"
+
+
+def _read_csv(path: Path) -> list[list[str]]:
+    with path.open(newline="", encoding="utf-8") as stream:
+        return list(csv.reader(stream))
+
+
+def _column(table: Table, name: str) -> Column:
+    if table.sheet == "Demand":
+        if name == _HOUR.key:
+            return _HOUR
+        if name == _DAY_TYPE.key:
+            return _DAY_TYPE
+        return Column(name, name, "number", "Mean output tokens per second in that hour.", unit="tok/s", low=0)
+    known = table.by_header().get(header_key(name))
+    return known or {"note": _NOTE, "source": _ROW_SOURCE}[name]
+
+
+def _id_range(sheet: SheetRows) -> str:
+    last = len(sheet.rows) + 1 + _SPARE_ROWS
+    return f"'{sheet.table.sheet}'!$A$2:$A${last}"
+
+
+def _table_sheet(book: Book, sheet: SheetRows, ranges: dict[str, str]) -> None:
+    table = sheet.table
+    page = book.workbook.add_worksheet(table.sheet)
+    set_up_page(page, table.sheet)
+    page.hide_gridlines(2)
+    page.freeze_panes(1, 2 if table.sheet == "Demand" else 1)
+    page.repeat_rows(0)
+    page.set_row(0, 46)
+    page.set_tab_color("#F2C94C" if table.sheet == "Demand" else "#1F4E5F")
+    count = len(sheet.rows)
+    page.add_table(0, 0, count, len(sheet.columns) - 1, {
+        "name": list_object_name(table), "style": None, "autofilter": table.sheet != "Demand",
+        "columns": [{"header": column.label, "header_format": book.header(right=is_number(column))} for column in sheet.columns],
+    })
+    for at, column in enumerate(sheet.columns):
+        texts = sheet.texts(column.key)
+        wide = column.key in ("source", "note")
+        page.set_column(at, at, 58 if wide else column_width(column, texts))
+        for row, text in enumerate(texts, start=1):
+            write_cell(book, page, row, at, text, _policy_cell(sheet, row - 1, column))
+        rule = validation(column, ids=ranges.get(column.names, ""))
+        if rule and not (table.sheet == "Policy" and column.key == "value"):
+            page.data_validation(1, at, count + _SPARE_ROWS, at, rule)
+    if table.sheet == "Policy":
+        _policy_rules(page, sheet)
+    if table.sheet == "Demand":
+        _demand_extras(book, page, sheet)
+
+
+def _policy_cell(sheet: SheetRows, row: int, column: Column) -> Column:
+    """The column that types a cell: on Policy the value has the type of its key."""
+    if sheet.table.sheet == "Policy" and column.key == "value":
+        key = sheet.texts("key")[row]
+        return next((known for known in POLICY_KEYS if known.key == key), column)
+    return column
+
+
+def _policy_rules(page: Any, sheet: SheetRows) -> None:
+    at = [column.key for column in sheet.columns].index("value")
+    for row in range(len(sheet.rows)):
+        rule = validation(_policy_cell(sheet, row, sheet.columns[at]))
+        if rule:
+            page.data_validation(row + 1, at, row + 1, at, rule)
+
+
+def _demand_extras(book: Book, page: Any, sheet: SheetRows) -> None:
+    """Right of the demand: the checks of each profile, with cached values, and a chart of each day type."""
+    days = list(dict.fromkeys(sheet.texts("day_type")))
+    profiles = [column for column in sheet.columns if column.key not in ("hour", "day_type")]
+    first = len(sheet.columns) + 1
+    heads = ("Check of the profiles", "Hours", "Peak", "Mean", "Peak to mean")
+    page.set_column(first - 1, first - 1, 3)
+    page.set_column(first, first, 34)
+    page.set_column(first + 1, first + len(heads) - 1, 11)
+    for step, text in enumerate(heads):
+        page.write_string(0, first + step, text, book.header(right=step > 0))
+    row = 1
+    for column in profiles:
+        at = sheet.columns.index(column)
+        for number, day in enumerate(days):
+            top, bottom = number * 24 + 2, number * 24 + 25
+            letter = _letter(at)
+            area = f"${letter}${top}:${letter}${bottom}"
+            values = [float(text) for text in sheet.texts(column.key)[top - 2:bottom - 1]]
+            peak, mean = max(values), sum(values) / len(values)
+            page.write_string(row, first, f"{column.label}, {day}", book.output())
+            page.write_formula(row, first + 1, f"=COUNT({area})", book.output("#,##0"), len(values))
+            page.write_formula(row, first + 2, f"=MAX({area})", book.output("#,##0"), peak)
+            page.write_formula(row, first + 3, f"=AVERAGE({area})", book.output("#,##0"), mean)
+            cell_peak, cell_mean = f"{_letter(first + 2)}{row + 1}", f"{_letter(first + 3)}{row + 1}"
+            page.write_formula(row, first + 4, f"={cell_peak}/{cell_mean}", book.output("0.00"), peak / mean)
+            row += 1
+    for number, day in enumerate(days):
+        chart = book.workbook.add_chart({"type": "line"})
+        for step, column in enumerate(profiles):
+            at = sheet.columns.index(column)
+            chart.add_series({
+                "name": ["Demand", 0, at], "categories": ["Demand", 1, 0, 24, 0],
+                "values": ["Demand", number * 24 + 1, at, number * 24 + 24, at],
+                "line": {"color": ("#1F4E5F", "#E08E45", "#5B8C5A", "#8A5A83")[step % 4], "width": 2.25},
+            })
+        chart.set_title({"name": f"Demand on a {day}", "name_font": {"size": 12, "color": "#1F4E5F"}})
+        chart.set_x_axis({"name": "Hour of the day", "num_font": {"size": 8}})
+        chart.set_y_axis({"name": "Output tok/s", "num_format": "#,##0", "min": 0,
+                          "major_gridlines": {"visible": True, "line": {"color": "#D9E2E5"}}})
+        chart.set_legend({"position": "bottom"})
+        chart.set_size({"width": 640, "height": 300})
+        page.insert_chart(row + 1 + number * 16, first, chart,
+                          {"description": f"Line chart of output tok/s by hour on a {day}, one line for each workload."})
+
+
+def _letter(column: int) -> str:
+    from xlsxwriter.utility import xl_col_to_name
+
+    return str(xl_col_to_name(column))
+
+
+def _read_me(book: Book, lines: list[list[str]], tables: tuple[SheetRows, ...]) -> None:
+    """The first sheet: what the case is, where every figure comes from, what was assumed, and what each sheet holds."""
+    page = book.workbook.add_worksheet("Read me")
+    set_up_page(page, "Read me", landscape=False)
+    page.hide_gridlines(2)
+    page.set_column(0, 0, 24)
+    page.set_column(1, 1, 96)
+    row = 0
+    for kind, left, right in lines:
+        if kind == "title":
+            page.set_row(row, 30)
+            page.write_string(row, 0, left, book.title())
+        elif kind == "heading":
+            row += 1
+            page.write_string(row, 0, left, book.heading())
+            page.write_blank(row, 1, None, book.heading())
+        else:
+            page.set_row(row, 13.5 * _lines(right, 104))
+            page.write_string(row, 0, left, book.format(bold=True))
+            page.write_string(row, 1, right, book.plain())
+        row += 1
+    row += 1
+    page.write_string(row, 0, "Sheets", book.heading())
+    page.write_blank(row, 1, None, book.heading())
+    for sheet in tables:
+        row += 1
+        text = f"{sheet.table.meaning} {len(sheet.rows)} rows here."
+        page.set_row(row, 13.5 * _lines(text, 104))
+        page.write_url(row, 0, f"internal:'{sheet.table.sheet}'!A1", book.link(), sheet.table.sheet)
+        page.write_string(row, 1, text, book.plain())
+
+
+def _lines(text: str, width: int) -> int:
+    return max(1, -(-len(text) // width))
+
+

@@ -203,6 +203,23 @@ class ContingencyMargin(Frozen):
     margin_tps: float
 
 
+class InfeasibleLimit(Frozen):
+    """One limit that clashes where no plan exists: where, by how much, and the cheapest relaxation that would work.
+
+    missing: in `unit` (kW, nodes, tok/s, ...). relaxation: in words. usd_per_day: cost of a plan with it; None = not known.
+    """
+
+    limit: str
+    pool: str | None = None
+    site: str | None = None
+    day_type: str | None = None
+    hour: int | None = None
+    missing: float
+    unit: str
+    relaxation: str = ""
+    usd_per_day: float | None = None
+
+
 class Baselines(Frozen):
     """What people would do without fleetsheet, $/day; None = impossible or not computed."""
 

@@ -16,7 +16,7 @@ _TOLERANCE = 1e-12
 
 
 def drop_dominated_options(prep: Prep) -> Prep:
-    """Leave out option k where m replicas of j on the same node type take no more GPUs and do at least as much for every workload.
+    """Leave out option k where m replicas of j on the same node type take no more GPUs and do as much for every workload.
 
     After every k is swapped for m j's, losing any one option leaves no less, as long as a bad day takes at most one replica.
     """

@@ -1,4 +1,4 @@
-"""A pool written out in full: replicas per option and slice, loads per workload, and every bad day with every option lost in turn.
+"""A pool written out in full: replicas per option and slice, loads per workload, every bad day with every option lost in turn.
 
 Variables per slice t (firm and, where the pool is `sep`, spot):
   live[p,k,t], spot_live[p,k,t]      whole live replicas
@@ -229,7 +229,8 @@ def _absorbed(writer: _Writer, key: tuple[int, int | None], w: int) -> list[Term
         terms.append((1.0, flow))
         if prep.case.api(api.api).max_output_tps is None:
             planned = program.variables[("overflow", workload, api.api, writer.t)]
-            program.add_row(("absorbed_planned", writer.name, key, workload, api.api, writer.t), [(1.0, flow), (-1.0, planned)], "<=", 0.0)
+            row = ("absorbed_planned", writer.name, key, workload, api.api, writer.t)
+            program.add_row(row, [(1.0, flow), (-1.0, planned)], "<=", 0.0)
     return terms
 
 

@@ -1,4 +1,4 @@
-"""From a solved program to a Decision: whole numbers rounded, loads made exact, nodes used filled in, slices expanded to hours."""
+"""From a solved program to a Decision: whole numbers rounded, loads exact, nodes used filled in, slices expanded to hours."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NOISE_FRAC = 1e-9
 
 @dataclass
 class _Fleet:
-    """One pool in one slice. Lists run over options; loads are [option][workload] in tok/s; overflow is (workload, api) -> tok/s."""
+    """One pool in one slice. Lists run over options; loads are [option][workload], overflow (workload, api), in tok/s."""
 
     firm_live: list[int]
     spot_live: list[int]

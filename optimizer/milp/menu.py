@@ -55,8 +55,11 @@ class _Level:
 
 
 def can_use_menus(prep: Prep, pool: PoolData) -> bool:
-    """True where a menu is exact: one workload, no spot replicas of its own, no minimum of live replicas, nothing absorbed by an API,
-    and no replica that spans nodes of a type sold in several places."""
+    """True where a menu is exact.
+
+    That is: one workload, no spot replicas of its own, no minimum of live replicas, nothing absorbed by an API on a bad day, and
+    no replica that spans nodes of a type sold in several places.
+    """
     if len(pool.workloads) != 1 or pool.spot_mode == "sep" or pool.pool.min_live > 0 or not pool.options:
         return False
     for option in pool.options:
@@ -189,7 +192,11 @@ def _menu(
             before[tuple(later)] = best[tuple(earlier)]
             keep &= best < before
     lines = tuple(
-        Line(tuple(int(i) * s for i, s in zip(cell, step, strict=True)), float(best[tuple(cell)]), levels[which[tuple(cell)]].bounds)
+        Line(
+            tuple(int(i) * s for i, s in zip(cell, step, strict=True)),
+            float(best[tuple(cell)]),
+            levels[which[tuple(cell)]].bounds,
+        )
         for cell in np.argwhere(keep)
     )
     return Menu(node_types, lines)

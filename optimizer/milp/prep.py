@@ -7,6 +7,7 @@ only through the commitments, which are the same in all of them.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import lcm
 
 from optimizer.candidates.option import Candidates, Option, mean_tps_per_replica
@@ -131,9 +132,9 @@ def prepare(case: Case, candidates: Candidates) -> Prep:
     for piece in case.slices:
         pool_slices = tuple(_pool_slice(case, candidates, pool, piece.day_type, piece.hour) for pool in case.pools)
         windows = tuple(piece.hour in offer.hours for offer in candidates.offers)
-        key = (windows, pool_slices)
+        key: tuple[object, ...] = (windows, pool_slices)
         per_slice.append((key, (piece.day_type, piece.hour), piece.weight, pool_slices))
-    merged: dict[tuple[object, ...], int] = {}
+    merged: dict[object, int] = {}
     members: list[list[tuple[str, int]]] = []
     weights: list[float] = []
     contents: list[tuple[PoolSlice, ...]] = []
@@ -241,6 +242,6 @@ def _sizes_pack(candidates: Candidates, types: set[str]) -> bool:
         sizes = sorted(
             {option.gpus_per_replica / option.replicas_per_gpu for option in candidates.options if option.node_type == node_type}
         )
-        if any(big % small for small, big in zip(sizes, sizes[1:], strict=False)):
+        if any(big % small for small, big in pairwise(sizes)):
             return False
     return True

@@ -18,7 +18,7 @@ import pulp
 from optimizer.errors import SolverFailed
 from optimizer.milp.program import Program
 
-#: Whole numbers are accepted within this distance; smaller than HiGHS' default, so that goodput x distance stays far below a token.
+#: Whole numbers are accepted within this distance; below HiGHS' default, so that goodput x distance stays far below a token.
 _INTEGRALITY = 1e-7
 
 
@@ -39,7 +39,7 @@ def solver_version() -> str:
     """Version of HiGHS in use."""
     import highspy
 
-    return str(highspy.Highs().version())
+    return str(highspy.Highs().version())  # type: ignore[no-untyped-call]
 
 
 def pulp_version() -> str:
@@ -53,7 +53,8 @@ def solve(program: Program, *, gap: float, time_limit_s: float, max_nodes: int |
     if max_nodes is not None:
         options["mip_max_nodes"] = max_nodes
     started = time.perf_counter()
-    with solver_words_on_stderr():
+    with solver_words_on_stderr(), contextlib.suppress(KeyError):
+        # PuLP 3.3.2 has no name for a node limit and raises KeyError after it has stored the values.
         program.problem.solve(pulp.HiGHS(msg=False, gapRel=gap, gapAbs=1e-9, timeLimit=max(time_limit_s, 0.0), **options))
     seconds = time.perf_counter() - started
     highs = program.problem.solverModel

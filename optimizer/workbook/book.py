@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass, field
 
+from optimizer.errors import Problem
+
 CellValue = str | int | float | bool | datetime.datetime | datetime.date | datetime.time | datetime.timedelta | None
 
 
@@ -70,7 +72,8 @@ class Sheet:
 class Book:
     """An opened file. file: the path as the user gave it. limited: True where formulas, hidden rows and formats could not be seen.
 
-    defined_names: name -> reference text such as `Model!$D$8:$D$31`. sha256: of the file's bytes.
+    defined_names: name -> reference text such as `Model!$D$8:$D$31`. sha256: of the file's bytes. kind: what the bytes are
+    (xlsx, xlsb, ods, xls, text). dates_1904: the old Mac date system. warnings: what opening it found.
     """
 
     file: str
@@ -78,6 +81,9 @@ class Book:
     sheets: list[Sheet]
     defined_names: dict[str, str] = field(default_factory=dict)
     limited: bool = False
+    kind: str = "xlsx"
+    dates_1904: bool = False
+    warnings: list[Problem] = field(default_factory=list)
 
     def sheet(self, name: str) -> Sheet | None:
         """The sheet of that name, compared without case and surrounding blanks; None where there is none."""

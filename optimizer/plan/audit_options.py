@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from math import log
 
 from optimizer.candidates.option import OperatingPoint, Option
 from optimizer.domain.hardware import NodeType
@@ -49,6 +50,7 @@ def check_options(index: PlanIndex) -> list[str]:
                 *_workload_model(workload, option),
                 *_measurement(index, option, point),
                 *_conditions(index, workload, point.row),
+                *_shape(workload, point),
                 *_prefill(index, workload, point.row),
                 *_memory(index, models[0], node_type, workload, option, point.row),
             ):
@@ -117,7 +119,7 @@ def _measurement(index: PlanIndex, option: Option, point: OperatingPoint) -> lis
         texts.append(f"was measured on {row.gpus_per_replica} GPUs")
     if row.replicas_per_gpu != option.replicas_per_gpu:
         texts.append(f"was measured with {row.replicas_per_gpu} replicas on one GPU")
-    if row.kind not in index.case.policy.goodput_kinds:
+    if join_key(row.kind) not in {join_key(kind) for kind in index.case.policy.goodput_kinds}:
         texts.append(f"its measurement is of kind {row.kind}, which the policy does not use")
     if point.output_tps != row.output_tps or point.input_tps != row.input_tps or point.concurrency != row.concurrency:
         texts.append(f"plans {point.output_tps:g} tok/s, and {row.output_tps:g} were measured")
@@ -151,6 +153,24 @@ def _conditions(index: PlanIndex, workload: Workload, row: GoodputRow) -> list[s
             texts.append(f"{name} {measured:g} was measured, and {asked:g} is asked")
     if row.prefix_hit_frac > workload.prefix_hit_frac + ROUNDING_REL:
         texts.append(f"prefix_hit_frac {row.prefix_hit_frac:g} was measured, above the workload's {workload.prefix_hit_frac:g}")
+    return texts
+
+
+def _shape(workload: Workload, point: OperatingPoint) -> list[str]:
+    """A shape that is not the workload's is declared as such: how far off it is, and whether it is lighter."""
+    row = point.row
+    pairs = [(row.input_tokens, workload.input_tokens), (row.output_tokens, workload.output_tokens)]
+    stated = [(measured, asked) for measured, asked in pairs if measured is not None and asked is not None]
+    texts = []
+    distance = sum(abs(log(measured / asked)) for measured, asked in stated if measured > 0 and asked > 0)
+    if abs(distance - point.shape_distance) > ROUNDING_REL * max(1.0, distance):
+        texts.append(f"its shape is {distance:.6g} away from the workload's, and {point.shape_distance:.6g} is declared")
+    heavier = sum(measured for measured, _ in stated) >= sum(asked for _, asked in stated) * (1.0 - ROUNDING_REL)
+    if len(stated) == 2:
+        (input_measured, input_asked), (output_measured, output_asked) = stated
+        heavier &= input_measured * output_asked >= input_asked * output_measured * (1.0 - ROUNDING_REL)
+    if distance > ROUNDING_REL and not heavier and not point.shape_lighter:
+        texts.append("was measured at a lighter shape than the workload's, and does not say so")
     return texts
 
 

@@ -20,7 +20,8 @@ HEADER_SEARCH_ROWS = 15
 EXTRA_HEADERS = frozenset(
     header_key(word)
     for word in ("note", "notes", "comment", "comments", "remark", "remarks", "label", "name", "title", "description", "owner",
-                 "contact", "url", "link", "file", "row", "date", "unit", "meaning")
+                 "contact", "url", "link", "file", "row", "date", "unit", "meaning", "gpu_tdp_w", "nodes_per_rack_typical",
+                 "kv_kind", "kv_cache", "layers", "instance")
 )
 Hidden = Literal["include", "exclude"] | None
 

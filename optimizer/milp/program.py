@@ -62,7 +62,8 @@ class Program:
 
     def _impossible(self) -> Any:
         key = ("impossible",)
-        return self.variables.get(key) or self.add_variable(key, low=0.0, up=0.0)
+        known = self.variables.get(key)
+        return self.add_variable(key, low=0.0, up=0.0) if known is None else known
 
     def add_cost(self, usd_per_day: float, variable: Any) -> None:
         """Post one cost term: $/day per unit of the variable."""

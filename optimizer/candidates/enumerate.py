@@ -128,8 +128,18 @@ def _search_workload(search: _Search, pool: Pool, workload: Workload, model: Ser
                 if verdict.point is not None and miss.code in OTHER_POINTS:
                     continue
                 reason = miss.reason if count == 1 else f"{miss.reason} (the nearest of {count} such rows)"
-                _reject(search, workload, model, miss.code, reason, gpu=node_type.gpu, node_type=node_type.node_type,
-                        gpus_per_replica=row.gpus_per_replica, engine=row.engine, numbers=miss.numbers)
+                _reject(
+                    search,
+                    workload,
+                    model,
+                    miss.code,
+                    reason,
+                    gpu=node_type.gpu,
+                    node_type=node_type.node_type,
+                    gpus_per_replica=row.gpus_per_replica,
+                    engine=row.engine,
+                    numbers=miss.numbers,
+                )
             _note_contradictions(search, layout, verdict.misses)
             found.misses += verdict.misses
             if verdict.point is not None:
@@ -249,9 +259,21 @@ def _warn_of_contradictions(search: _Search, problems: ProblemList) -> None:
         cell = f"A{origin.row}" if origin.row else None
         if code is RejectionCode.GOODPUT_ABOVE_CONCURRENCY:
             fix = "Check output_tps (of one replica), concurrency and tpot_ms of the row."
-            problems.warn(code.value, f"Measured goodput of {option} cannot be: {miss.reason}.{rest}", fix,
-                          file=origin.file, sheet=origin.sheet, cell=cell)
+            problems.warn(
+                code.value,
+                f"Measured goodput of {option} cannot be: {miss.reason}.{rest}",
+                fix,
+                file=origin.file,
+                sheet=origin.sheet,
+                cell=cell,
+            )
         else:
             fix = "It was measured, so a figure of the model, node type or row, or overhead_frac, must be wrong."
-            problems.warn("MEASURED_BUT_DOES_NOT_FIT", f"Measured row of {option} is not used: {miss.reason}.{rest}", fix,
-                          file=origin.file, sheet=origin.sheet, cell=cell)
+            problems.warn(
+                "MEASURED_BUT_DOES_NOT_FIT",
+                f"Measured row of {option} is not used: {miss.reason}.{rest}",
+                fix,
+                file=origin.file,
+                sheet=origin.sheet,
+                cell=cell,
+            )

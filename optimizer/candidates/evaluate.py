@@ -16,12 +16,14 @@ from optimizer.domain.policy import Policy
 from optimizer.domain.workload import Workload
 
 #: A measured row that meets one of these contradicts the model or node type table, or itself; that is warned of.
-CONTRADICTIONS = frozenset({
-    RejectionCode.HEADS_NOT_DIVISIBLE,
-    RejectionCode.WEIGHTS_DO_NOT_FIT,
-    RejectionCode.SEQUENCES_DO_NOT_FIT,
-    RejectionCode.GOODPUT_ABOVE_CONCURRENCY,
-})
+CONTRADICTIONS = frozenset(
+    {
+        RejectionCode.HEADS_NOT_DIVISIBLE,
+        RejectionCode.WEIGHTS_DO_NOT_FIT,
+        RejectionCode.SEQUENCES_DO_NOT_FIT,
+        RejectionCode.GOODPUT_ABOVE_CONCURRENCY,
+    }
+)
 
 #: The rest of a sweep: no news where another point of the same option serves the workload.
 OTHER_POINTS = frozenset({RejectionCode.OTHER_SHAPE, RejectionCode.LATENCY_ABOVE_SLO})
@@ -35,9 +37,7 @@ class Verdict:
     misses: tuple[tuple[GoodputRow, Miss], ...]
 
 
-def evaluate(
-    rows: Sequence[GoodputRow], workload: Workload, model: ServedModel, node_type: NodeType, policy: Policy
-) -> Verdict:
+def evaluate(rows: Sequence[GoodputRow], workload: Workload, model: ServedModel, node_type: NodeType, policy: Policy) -> Verdict:
     """Goodput of an option for a workload: the highest output_tps among its rows that match and fit (INPUTS, "Goodput").
 
     Order of the checks: kind, conditions the row is silent on, prefix hits, size of replica, heads and memory, concurrency bound,
@@ -132,7 +132,8 @@ def row_fit(row: GoodputRow, workload: Workload, model: ServedModel, node_type: 
     usable = memory.usable_gb(node_type, row.gpus_per_replica, policy.overhead_frac, row.replicas_per_gpu)
     if per_seq is None:
         lacking = (
-            "kv_gb_per_seq nor kv_bytes_per_token" if model.kv_bytes_per_token is None
+            "kv_gb_per_seq nor kv_bytes_per_token"
+            if model.kv_bytes_per_token is None
             else "kv_gb_per_seq nor context_tokens, and neither row nor workload states input and output tokens"
         )
         return Miss(RejectionCode.KV_UNKNOWN, f"model {model.model} {model.precision} states neither {lacking}")

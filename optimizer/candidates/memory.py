@@ -18,8 +18,8 @@ from optimizer.units import BYTES_PER_GB, ROUNDING_HEDGE, ceil_hedged, floor_hed
 def kv_copies(model: ServedModel, tp: int) -> float:
     """How many times the KV cache of a sequence is held over the GPUs of one tensor-parallel group.
 
-    Grouped-query attention repeats its KV heads once there are more GPUs than heads: tp / kv_heads (multi-query is the case of
-    one head). Latent attention (MLA) has one latent per token, which every GPU holds: tp, unless attention is data-parallel. Else 1.
+    Grouped-query attention (multi-query too: one head) repeats its KV heads once there are more GPUs than heads: tp / kv_heads.
+    Latent attention (MLA) has one latent per token, which every GPU holds: tp, unless attention is data-parallel. Else 1.
     """
     kind = model.attention.casefold()
     if "mla" in kind:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 HOURS_PER_DAY = 24
+SECONDS_PER_MINUTE = 60
 SECONDS_PER_HOUR = 3600
 SECONDS_PER_DAY = HOURS_PER_DAY * SECONDS_PER_HOUR
 DAYS_PER_MONTH = 365 / 12
@@ -16,6 +17,7 @@ TOKENS_PER_MTOK = 1_000_000
 BYTES_PER_GB = 1_000_000_000
 BYTES_PER_GIB = 2**30
 MS_PER_S = 1000
+W_PER_KW = 1000
 
 #: Relative hedge before every ceil and floor: 4.2 / 1.4 is 3.0000000000000004 in floating point and means 3.
 ROUNDING_HEDGE = 1e-9

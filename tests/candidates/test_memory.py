@@ -87,11 +87,11 @@ def test_gpus_that_hold_the_weights_alone(weights: float, gb: float, gpus: int) 
 
 
 def test_floating_point_does_not_lose_a_sequence() -> None:
-    # 0.1 x 3 is 0.30000000000000004, more than the room of 0.3.
-    assert fit_replica(0.7, 1.0, 0.1, 3).fits
+    # 0.1 x 3 is 0.30000000000000004, more than 0.3.
+    assert fit_replica(0.0, 0.3, 0.1, 3).fits
     assert fit_replica(0.7, 1.0, 0.1, 3).sequences_left == 3
-    assert not fit_replica(0.7, 1.0, 0.1, 4).fits
-    assert not fit_replica(0.7, 1.0, 0.1001, 3).fits
+    assert not fit_replica(0.0, 0.3, 0.1, 4).fits
+    assert not fit_replica(0.0, 0.3, 0.1001, 3).fits
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,11 @@ def test_too_late_counts_days() -> None:
     assert "2026-11-27" in found.rejections[0].reason
 
 
+def test_today_is_not_too_late() -> None:
+    assert codes(with_second({"lead_weeks": 4}, policy=policy(today="2026-12-04"))) == []
+    assert codes(with_second({"lead_weeks": 4}, policy=policy(today="2026-12-05"))) == ["TOO_LATE"]
+
+
 def test_lots_and_minimums_do_not_bind_hourly_offers() -> None:
     assert offer_names(find(offers=[{**ON_DEMAND, "lot_nodes": 4, "min_nodes": 9, "max_nodes": 3}])) == ["od"]
     assert codes(find(offers=[OFFER, {**ON_DEMAND, "max_nodes": 0}])) == ["NO_WHOLE_LOT"]

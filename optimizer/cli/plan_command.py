@@ -1,0 +1,59 @@
+"""`fleetsheet plan`: from a forecast to the proven cheapest mix."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from optimizer.cli import show
+from optimizer.cli.options import case_options, load_options
+from optimizer.errors import ExitCode
+
+_EXIT = {
+    "optimal": ExitCode.DONE,
+    "gap_open": ExitCode.GAP_OPEN,
+    "no_plan": ExitCode.GAP_OPEN,
+    "infeasible": ExitCode.INFEASIBLE,
+    "refused": ExitCode.REFUSED,
+}
+
+
+@click.command()
+@click.argument("forecast", type=click.Path())
+@click.option("-o", "--output", type=click.Path(), metavar="FILE", help="Plan workbook to write (.xlsx).")
+@click.option("--json", "as_json", is_flag=True, help="The whole result as one JSON object on stdout.")
+@click.option("--gap", type=click.FloatRange(0, 1), metavar="SHARE", help="Relative gap that counts as optimal; 0 = full proof.")
+@click.option("--time-limit", type=click.FloatRange(0), metavar="SECONDS", help="Time for building and solving.")
+@click.option("--solver", default="HiGHS", show_default=True, metavar="NAME", help="Solver to use.")
+@click.option("--no-baselines", is_flag=True, help="Skip what people would do without a plan.")
+@click.option("--force", is_flag=True, help="Overwrite an output file that is not a fleetsheet plan.")
+@case_options
+def plan(forecast: str, output: str | None, as_json: bool, solver: str, no_baselines: bool, force: bool, **chosen: Any) -> None:
+    """Prove the cheapest mix of owned, reserved, on-demand, spot and API capacity that serves FORECAST.
+
+    \b
+    fleetsheet plan forecast.xlsx -o plan.xlsx
+    fleetsheet plan demand.xlsx --model MiniMax-M2.5 --ttft-ms 1000 --tpot-ms 30 --json
+    """
+    with show.faults_as_sentences():
+        from optimizer.run import PlanRequest, run_plan
+
+        request = PlanRequest(
+            forecast=forecast, load=load_options(chosen), output=output, baselines=not no_baselines, force=force, solver=solver,
+            command=" ".join(["fleetsheet", *sys.argv[1:]]),
+        )
+        with show.progress(f"planning {forecast}"):
+            result = run_plan(request)
+        if as_json:
+            from optimizer.report.json_result import plan_json
+
+            show.result_json(plan_json(result))
+        else:
+            from optimizer.report.summary import summary_lines
+
+            for line in summary_lines(result):
+                click.echo(line)
+        show.problems("error", result.errors)
+        show.leave(_EXIT[result.status])

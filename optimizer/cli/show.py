@@ -1,0 +1,79 @@
+"""What goes where: results to stdout, words to stderr, exit codes, and our own faults as one sentence instead of a traceback."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import traceback
+from collections.abc import Iterable, Iterator
+from typing import Any, NoReturn
+
+import click
+
+from optimizer.errors import ExitCode, FleetsheetError, Problem, Refused
+
+
+def words(text: str) -> None:
+    """A message for a person, on stderr."""
+    click.echo(text, err=True)
+
+
+def problems(kind: str, rows: Iterable[Problem]) -> None:
+    """Errors or warnings, one line each, on stderr."""
+    colour = "red" if kind == "error" else "yellow"
+    for row in rows:
+        click.echo(f"{click.style(kind, fg=colour)}: {row.sentence()}", err=True)
+
+
+def result_json(document: dict[str, Any]) -> None:
+    """One object and nothing else on stdout."""
+    click.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def leave(code: ExitCode) -> NoReturn:
+    """End the process with one of our exit codes."""
+    sys.stdout.flush()
+    raise SystemExit(int(code))
+
+
+@contextlib.contextmanager
+def faults_as_sentences() -> Iterator[None]:
+    """Turn failures into a sentence on stderr and an exit code; what we did not foresee is our bug, and says so."""
+    try:
+        yield
+    except Refused as refused:
+        problems("warning", refused.warnings)
+        problems("error", refused.errors)
+        leave(ExitCode.REFUSED)
+    except FleetsheetError as failure:
+        words(f"{click.style('error', fg='red')}: {failure}")
+        leave(failure.exit_code)
+    except (click.ClickException, click.Abort, SystemExit, KeyboardInterrupt):
+        raise
+    except BrokenPipeError:
+        leave(ExitCode.DONE)
+    except Exception as fault:
+        place = fault.__traceback__
+        while place is not None and place.tb_next is not None:
+            place = place.tb_next
+        where = f"{place.tb_frame.f_code.co_name}, line {place.tb_lineno}" if place is not None else "unknown place"
+        label = click.style("error", fg="red")
+        words(f"{label}: a fault of fleetsheet, not of your input: {type(fault).__name__}: {fault} ({where})")
+        words("Please report it with the command and, if you may, the file; FLEETSHEET_TRACEBACK=1 shows more.")
+        if os.environ.get("FLEETSHEET_TRACEBACK"):
+            traceback.print_exc()
+        leave(ExitCode.OUR_BUG)
+
+
+@contextlib.contextmanager
+def progress(text: str) -> Iterator[None]:
+    """A spinner on stderr while something long runs; nothing where stderr is no terminal."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(text):
+        yield

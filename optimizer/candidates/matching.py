@@ -25,6 +25,7 @@ CONDITIONS = SHAPE + LATENCY
 CONCURRENCY_TOLERANCE = 0.02
 #: The bound holds for the mean TPOT. A p90 or p99 is above the mean: up to twice the mean is taken as a tail, more contradicts.
 TAIL_OVER_MEAN = {"p90": 2.0, "p99": 2.0}
+UNSTATED_CONCURRENCY = 1.0
 
 
 @dataclass(frozen=True)
@@ -150,12 +151,12 @@ def input_rate_known(workload: Workload) -> bool:
 
 
 def concurrency_miss(row: GoodputRow) -> Miss | None:
-    """GOODPUT_ABOVE_CONCURRENCY where `output_tps` is more than concurrency / TPOT, both stated in the row.
+    """GOODPUT_ABOVE_CONCURRENCY where `output_tps` is more than concurrency / TPOT, both known.
 
     A sequence yields a token per TPOT, so concurrency / mean TPOT bounds the goodput (CONCURRENCY_TOLERANCE, TAIL_OVER_MEAN).
-    A concurrency nobody stated is unknown, not 1.
+    A concurrency of 1 is what an empty cell means, so it is not known.
     """
-    if not row.tpot_ms or "concurrency" not in row.model_fields_set:
+    if not row.tpot_ms or row.concurrency == UNSTATED_CONCURRENCY:
         return None
     bound_tps = row.concurrency * MS_PER_S / row.tpot_ms
     allowed = bound_tps * TAIL_OVER_MEAN.get(row.latency_stat, 1.0) * (1.0 + CONCURRENCY_TOLERANCE)

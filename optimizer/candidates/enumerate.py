@@ -20,6 +20,9 @@ from optimizer.domain.names import join_key
 from optimizer.domain.workload import Pool, Workload
 from optimizer.errors import ProblemList
 
+#: So many offers are named in a NO_OFFER sentence; each has a rejection of its own besides.
+OFFERS_NAMED = 4
+
 
 @dataclass(frozen=True)
 class _Layout:
@@ -48,6 +51,7 @@ class _Search:
 
     case: Case
     offers: tuple[Offer, ...]
+    offer_codes: dict[str, str]
     rows: dict[tuple[str, str], list[GoodputRow]]
     rejections: list[Rejection]
     contradictions: dict[tuple[str, RejectionCode], dict[int, tuple[GoodputRow, Miss]]] = field(default_factory=dict)
@@ -74,7 +78,8 @@ def find_candidates(case: Case) -> Candidates:
     problems.raise_if_errors()
 
     offers, offer_rejections = usable_offers(case)
-    search = _Search(case=case, offers=offers, rows=_rows_by_model(case), rejections=[])
+    offer_codes = {rejection.offer: rejection.code for rejection in offer_rejections}
+    search = _Search(case=case, offers=offers, offer_codes=offer_codes, rows=_rows_by_model(case), rejections=[])
     options: list[Option] = []
     for pool in case.pools:
         points: dict[_Layout, list[OperatingPoint]] = {}
@@ -161,10 +166,14 @@ def _place_allowed(
         listed = ", ".join(pool.node_types)
         code, reason = RejectionCode.NODE_TYPE_NOT_ALLOWED, f"{name} is not in the node_types of pool {pool.pool} ({listed})"
     elif not offers:
-        sold = [offer for offer in case.offers if offer.node_type == name]
+        sold = [offer.offer for offer in case.offers if offer.node_type == name]
         numbers = (("offers", float(len(sold))),)
-        code = RejectionCode.NO_OFFER
-        reason = f"none of the {len(sold)} offers of {name} can be used by pool {pool.pool}" if sold else f"no offer sells {name}"
+        code, reason = RejectionCode.NO_OFFER, f"no offer sells {name}"
+        if sold:
+            # What is usable and still does not serve the pool is spot.
+            why = [f"{offer} ({search.offer_codes.get(offer, RejectionCode.SPOT_NOT_ALLOWED.value)})" for offer in sold]
+            rest = f" and {len(why) - OFFERS_NAMED} more" if len(why) > OFFERS_NAMED else ""
+            reason = f"no offer of {name} can be used by pool {pool.pool}: {', '.join(why[:OFFERS_NAMED])}{rest}"
     elif not measured:
         code = RejectionCode.NO_GOODPUT
         reason = f"no row of Goodput is for model {model.model} at precision {model.precision} on GPU {node_type.gpu}"

@@ -143,6 +143,16 @@ def test_spot_alone_is_no_offer_to_a_pool_without_spot() -> None:
     found = find(offers=[{**ON_DEMAND, "purchase": "spot"}])
     assert found.options == ()
     assert codes(found) == ["NO_OFFER", "UNUSED_NODE_TYPE"]
+    assert found.rejections[0].reason == "Not used: no offer of 80gx8 can be used by pool chat: od (SPOT_NOT_ALLOWED)."
+
+
+def test_a_node_type_without_an_offer_says_why_each_cannot_be_used() -> None:
+    late = [{**OFFER, "offer": f"late{number}", "lead_weeks": 50} for number in range(6)]
+    found = find(offers=late)
+    listed = "late0 (TOO_LATE), late1 (TOO_LATE), late2 (TOO_LATE), late3 (TOO_LATE) and 2 more"
+    assert found.rejections[0].reason == f"Not used: no offer of 80gx8 can be used by pool chat: {listed}."
+    assert found.rejections[0].numbers == (("offers", 6.0),)
+    assert find(offers=[]).rejections[0].reason == "Not used: no offer sells 80gx8."
 
 
 @pytest.mark.parametrize(

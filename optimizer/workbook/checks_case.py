@@ -48,7 +48,7 @@ def check_allow_lists(inputs: Inputs, names: ModelNames, problems: ProblemList) 
 
 def check_api_shapes(inputs: Inputs, workloads: Iterable[Workload], prices: Iterable[ApiPrice],
                      problems: ProblemList) -> None:
-    """API_NEEDS_SHAPE where a price or a limit of an API counts input tokens or requests, and nobody states how many there are."""
+    """API_NEEDS_SHAPE where a price or limit of an API counts input tokens or requests, and nobody states how many there are."""
     by_id = {price.api: price for price in prices}
     rows = inputs.of(WORKLOADS).ids("workload")
     for workload in workloads:
@@ -67,7 +67,7 @@ def check_api_shapes(inputs: Inputs, workloads: Iterable[Workload], prices: Iter
                 needs.append("max_rpm")
             if needs:
                 missing = "output_tokens" if needs == ["max_rpm"] else "input_tokens and output_tokens"
-                message = f"API {price.api} states {' and '.join(needs)}; workload {workload.workload} has no {missing} to count by."
+                message = f"API {price.api} states {' and '.join(needs)}; workload {workload.workload} states no {missing}."
                 fix = "State input_tokens and output_tokens of the workload, or input in the forecast."
                 problems.error("API_NEEDS_SHAPE", message, fix, **rows[workload.workload].place("api"))
 

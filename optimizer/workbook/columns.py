@@ -101,6 +101,37 @@ def header_key(text: str) -> str:
     return "".join(ch for ch in folded if not ch.isspace() and ch not in "_-\u2010\u2011\u200b\ufeff")
 
 
+def kind_words(column: Column) -> str:
+    """What to type in the column, in a few words."""
+    if column.choices:
+        words = "one of" if column.kind == "choice" else "list of"
+        return f"{words} {', '.join(column.choices)}"
+    words = _KIND_WORDS[column.kind]
+    if column.names:
+        words = f"name of {column.names}" if column.kind == "id" else f"names of {column.names}, separated by `;`"
+    low, high = column.low, column.high
+    if column.kind in ("fraction", "occupancy") or low is None:
+        return words
+    if high is not None:
+        return f"{words}, {low:g} to {high:g}"
+    return f"{words}, above {low:g}" if column.low_open else f"{words}, {low:g} or more"
+
+
+_KIND_WORDS: dict[Kind, str] = {
+    "text": "text",
+    "id": "name",
+    "list": "names, separated by `;`",
+    "number": "number",
+    "whole": "whole number",
+    "fraction": "share 0..1",
+    "occupancy": "share 0..1 or `auto`",
+    "yes_no": "yes or no",
+    "date": "date",
+    "as_of": "date",
+    "hours": "hours of the day",
+    "choice": "word",
+}
+
 #: Where a row comes from; the same two columns in every table with provenance.
 SOURCE = Column("source", "Source", "text", "Where the figures of this row come from.")
 AS_OF = Column("as_of", "As of (date)", "as_of", "Date of the figures; a date, or words that begin with one.")

@@ -15,9 +15,9 @@ Tables = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 def write_casebook(path: Path, tables: Tables, *, first_row: int = 0, formats: Mapping[str, str] | None = None) -> Path:
-    """Writes tables `{sheet: [row, ...]}`; an empty list gives a sheet with its headers only, None an empty cell, lists joined by `;`.
+    """Writes tables `{sheet: [row, ...]}`; an empty list gives a sheet with its headers only, None an empty cell.
 
-    first_row: 0-based row of the headers. formats: number format by column key.
+    Lists in a cell are joined by `;`. first_row: 0-based row of the headers. formats: number format by column key.
     """
     with xlsxwriter.Workbook(str(path)) as book:
         styles = {key: book.add_format({"num_format": code}) for key, code in (formats or {}).items()}

@@ -20,7 +20,8 @@ def small_tables() -> dict[str, Rows]:
              "source": "data sheet", "as_of": "2026-10-01"},
         ],
         "Models": [
-            {"model": "70b", "precision": "int8", "weights_gb": 70, "kv_gb_per_seq": 1.6, "source": "config", "as_of": "2026-10-01"},
+            {"model": "70b", "precision": "int8", "weights_gb": 70, "kv_gb_per_seq": 1.6, "source": "config",
+             "as_of": "2026-10-01"},
         ],
         "Goodput": [
             {"model": "70b", "precision": "int8", "gpu": "80G", "gpus_per_replica": 2, "output_tps": 1400, "concurrency": 40,
@@ -28,9 +29,11 @@ def small_tables() -> dict[str, Rows]:
         ],
         "Offers": [
             {"offer": "reserved", "node_type": "80gx2", "purchase": "reserved", "held_usd_per_node_h": 5.0,
-             "used_usd_per_node_h": 0.0, "term_months": 12, "max_nodes": 100, "site": None, "source": "quote", "as_of": "2026-11-01"},
+             "used_usd_per_node_h": 0.0, "term_months": 12, "max_nodes": 100, "site": None, "source": "quote",
+             "as_of": "2026-11-01"},
             {"offer": "hourly", "node_type": "80gx2", "purchase": "on_demand", "held_usd_per_node_h": 0.0,
-             "used_usd_per_node_h": 8.0, "term_months": None, "max_nodes": 50, "site": None, "source": "list", "as_of": "2026-11-01"},
+             "used_usd_per_node_h": 8.0, "term_months": None, "max_nodes": 50, "site": None, "source": "list",
+             "as_of": "2026-11-01"},
         ],
         "ApiPrices": [
             {"api": "hosted", "model": "70b", "output_usd_per_mtok": 2.0, "input_usd_per_mtok": 0.5, "source": "list",

@@ -20,12 +20,12 @@ class ApiLimit:
 
 
 def api_limits(index: PlanIndex, api: ApiPrice, key: SliceKey) -> list[ApiLimit]:
-    """The stated limits of one API in one slice, for every workload that lists it.
+    """The stated limits of one API in one slice, and what every workload of the case would take of them.
 
     max_output_tps counts output, max_input_tps overflow x input per output, max_total_tps both, max_rpm requests per minute,
     60 x overflow / output_tokens.
     """
-    users = [workload for workload in index.workloads.values() if api.api in workload.api]
+    users = index.workloads.values()
     ratios = {workload.workload: index.input_per_output(workload.workload, key) for workload in users}
     limits = []
     if api.max_output_tps is not None:

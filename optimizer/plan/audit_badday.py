@@ -165,13 +165,13 @@ def _headrooms(index: PlanIndex, name: str, pool: str, key: SliceKey, active: li
     planned = index.overflows.get(key, {})
     limits = []
     for limit in api_limits(index, api, key):
-        if any(limit.uses.get(workload.workload, 0.0) is None for workload in active):
+        if any(limit.uses[workload.workload] is None for workload in active if name in workload.api):
             return None
         others = sum(
             tps * (limit.uses[workload] or 0.0)
             for (workload, api_name), tps in planned.items()
             if api_name == name and index.workloads[workload].pool != pool
         )
-        uses = tuple(limit.uses.get(workload.workload) or 0.0 for workload in active)
+        uses = tuple(limit.uses[workload.workload] or 0.0 for workload in active)
         limits.append(Limit(max(0.0, limit.limit - others), uses))
     return tuple(limits)

@@ -66,9 +66,7 @@ def _hardware(index: PlanIndex, option: Option, node_type: NodeType) -> list[str
     texts = []
     per_gpu = index.gpu_share((option.pool, option.option))
     sizes = {str(option.gpus_per_replica), f"1/{per_gpu}"} if per_gpu > 1 else {str(option.gpus_per_replica)}
-    ids = {
-        "|".join((option.model, option.precision, option.node_type, size, option.engine, option.config)) for size in sizes
-    }
+    ids = {"|".join((option.model, option.precision, option.node_type, size, option.engine, option.config)) for size in sizes}
     if option.option not in ids:
         texts.append(f"its id does not say what it is: {sorted(ids)[0]}")
     if join_key(option.gpu) != join_key(node_type.gpu):

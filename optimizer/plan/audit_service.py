@@ -67,7 +67,7 @@ def check_api_limits(index: PlanIndex) -> list[str]:
             for limit in api_limits(index, index.apis[name], key):
                 total = 0.0
                 for (workload, api), tps in flows.items():
-                    use = limit.uses.get(workload, 0.0)
+                    use = limit.uses[workload]
                     if api == name and tps > 0 and use is None:
                         messages.append(f"API {name}, {_at(key)}: {limit.column} is stated, {workload} does not say its use")
                     elif api == name:

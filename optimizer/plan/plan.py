@@ -63,14 +63,25 @@ class Overflow(Frozen):
     tps: float
 
 
+class Shift(Frozen):
+    """Deferrable work: mean output tok/s of one workload that arrive in `hour` and run in `run_hour` of the same day type."""
+
+    day_type: str
+    hour: int
+    run_hour: int
+    workload: str
+    tps: float
+
+
 class Decision(Frozen):
-    """Everything that was decided, nothing derived."""
+    """Everything that was decided, nothing derived. shifts: of deferrable workloads only, waiting 0 hours included."""
 
     nodes_new: tuple[NodesNew, ...]
     node_uses: tuple[NodeUse, ...]
     replicas: tuple[ReplicaCount, ...]
     loads: tuple[Load, ...]
     overflows: tuple[Overflow, ...]
+    shifts: tuple[Shift, ...] = ()
 
 
 class SolverInfo(Frozen):

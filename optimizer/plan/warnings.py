@@ -167,7 +167,7 @@ def _existing_ends(index: PlanIndex) -> Iterable[Problem]:
     end = start + datetime.timedelta(days=round(max([MONTHS_PER_QUARTER, *terms]) * DAYS_PER_MONTH))
     for row in index.case.existing:
         if row.nodes and row.expires is not None and start <= row.expires < end:
-            message = f"{row.nodes} existing nodes of offer {row.offer} end on {row.expires}; the plan counts on them until {end}."
+            message = f"{row.nodes} existing nodes of offer {row.offer} end on {row.expires}; the plan counts on them to {end}."
             yield _problem("EXISTING_ENDS", row, message, "Renew them, or plan again from that date.")
 
 

@@ -10,7 +10,7 @@ from optimizer.candidates.option import Candidates, Fit, OperatingPoint, Option
 from optimizer.domain.base import Origin
 from optimizer.domain.case import Case
 from optimizer.domain.hardware import NodeType, Site
-from optimizer.domain.market import ApiPrice, Offer
+from optimizer.domain.market import ApiPrice, Existing, Offer
 from optimizer.domain.measurement import GoodputRow
 from optimizer.domain.model import ServedModel
 from optimizer.domain.policy import Policy
@@ -23,9 +23,9 @@ HOURS = range(24)
 SOLVER = SolverInfo(name="by hand", version="0", seconds=0.0, pulp="0")
 
 #: Demand of seed 1: 4,000 tok/s in the mean, 12,800 at the peak, in the shape of a smooth day.
-SEED1_DEMAND = tuple(
-    [0.0, 0.0, 0.0, 0.0, 100.0, 300.0, 500.0, 900.0, 1800.0, 3200.0, 5400.0, 7900.0]
-    + [10400.0, 12200.0, 12800.0, 12200.0, 10400.0, 7900.0, 5400.0, 3200.0, 1000.0, 300.0, 100.0, 0.0]
+SEED1_DEMAND = (
+    *(0.0, 0.0, 0.0, 0.0, 100.0, 300.0, 500.0, 900.0, 1800.0, 3200.0, 5400.0, 7900.0),
+    *(10400.0, 12200.0, 12800.0, 12200.0, 10400.0, 7900.0, 5400.0, 3200.0, 1000.0, 300.0, 100.0, 0.0),
 )
 
 
@@ -139,20 +139,46 @@ def decision(
     loads: Iterable[Load] = (),
     overflows: Iterable[Overflow] = (),
 ) -> Decision:
-    names = dict.fromkeys([*(new or {}), *(existing or {})])
+    """A decision; `used` is keyed by (day type, hour, offer)."""
+    bought, there = new or {}, existing or {}
     return Decision(
         nodes_new=tuple(
-            NodesNew(offer=name, nodes_new=(new or {}).get(name, 0), nodes_existing=(existing or {}).get(name, 0)) for name in names
+            NodesNew(offer=name, nodes_new=bought.get(name, 0), nodes_existing=there.get(name, 0))
+            for name in dict.fromkeys([*bought, *there])
         ),
-        node_uses=tuple(NodeUse(day_type=day, hour=hour, offer=name, used=n) for (day, hour, name), n in (used or {}).items() if n),
+        node_uses=tuple(
+            NodeUse(day_type=day, hour=hour, offer=name, used=nodes) for (day, hour, name), nodes in (used or {}).items() if nodes
+        ),
         replicas=tuple(replicas),
         loads=tuple(loads),
         overflows=tuple(overflows),
     )
 
 
-def outcome(decided: Decision, bound: float, status: str = "optimal") -> SolveOutcome:
-    return SolveOutcome(status=status, decision=decided, cost_usd_per_day=None, bound_usd_per_day=bound, solver=SOLVER)  # type: ignore[arg-type]
+def replicas(day: str, hour: int, of: Option, live: int, total: int | None = None, spot_live: int = 0) -> ReplicaCount:
+    """Replicas of an option in one hour; as many in total as live unless said, all spot ones live."""
+    return ReplicaCount(
+        day_type=day,
+        hour=hour,
+        pool=of.pool,
+        option=of.option,
+        live=live,
+        total=live if total is None else total,
+        spot_live=spot_live,
+        spot_total=spot_live,
+    )
+
+
+def load(day: str, hour: int, on: Option, name: str, firm_tps: float, spot_tps: float = 0.0) -> Load:
+    return Load(day_type=day, hour=hour, workload=name, option=on.option, firm_tps=firm_tps, spot_tps=spot_tps)
+
+
+def overflow(day: str, hour: int, name: str, api: str, tps: float) -> Overflow:
+    return Overflow(day_type=day, hour=hour, workload=name, api=api, tps=tps)
+
+
+def outcome(decided: Decision, bound: float) -> SolveOutcome:
+    return SolveOutcome(status="optimal", decision=decided, cost_usd_per_day=None, bound_usd_per_day=bound, solver=SOLVER)
 
 
 def change(rows: Iterable[Any], wanted: Callable[[Any], bool], **fields: Any) -> tuple[Any, ...]:
@@ -182,17 +208,17 @@ def seed1() -> Built:
                 origin=Origin(file="plan.xlsx", sheet="Offers", row=5),
             )
         ],
-        sites=[Site(site="dc", racks=10, kw_per_rack=60.0, slots_per_rack=4, origin=Origin(file="plan.xlsx", sheet="Sites", row=2))],
+        sites=[
+            Site(site="dc", racks=10, kw_per_rack=60.0, slots_per_rack=4, origin=Origin(file="plan.xlsx", sheet="Sites", row=2))
+        ],
     )
     chosen = option("chat", {"chat": row}, nodes)
     running = [hour for hour in HOURS if SEED1_DEMAND[hour] > 0]
     made = decision(
         new={"flat": 7},
         used={("day", hour, "flat"): 7 for hour in running},
-        replicas=[ReplicaCount(day_type="day", hour=hour, pool="chat", option=chosen.option, live=7, total=7) for hour in running],
-        loads=[
-            Load(day_type="day", hour=hour, workload="chat", option=chosen.option, firm_tps=SEED1_DEMAND[hour]) for hour in running
-        ],
+        replicas=[replicas("day", hour, chosen, 7) for hour in running],
+        loads=[load("day", hour, chosen, "chat", SEED1_DEMAND[hour]) for hour in running],
     )
     return Built(built, Candidates(options=(chosen,), offers=built.offers), made)
 
@@ -214,7 +240,136 @@ def seed2() -> Built:
     made = decision(
         new={"flat": 15},
         used={("day", hour, "flat"): 15 for hour in HOURS},
-        replicas=[ReplicaCount(day_type="day", hour=hour, pool="chat", option=chosen.option, live=12, total=15) for hour in HOURS],
-        loads=[Load(day_type="day", hour=hour, workload="chat", option=chosen.option, firm_tps=9000.0) for hour in HOURS],
+        replicas=[replicas("day", hour, chosen, 12, 15) for hour in HOURS],
+        loads=[load("day", hour, chosen, "chat", 9000.0) for hour in HOURS],
     )
     return Built(built, Candidates(options=(chosen,), offers=built.offers), made)
+
+
+#: What `rich` costs in each part, $/day, by hand (see there).
+RICH_PARTS = {"held": 492.0, "used": 384.0, "upfront": 2.0, "api": 216.0, "energy": 86.4, "site": 36.0, "discounts": 0.0}
+RICH_COST = 1216.4
+RICH_ROLLOUT_HOURS = frozenset(range(2, 6))
+
+
+def rich() -> Built:
+    """Two pools, two day types, six offers, an API and a site; every integer of the plan binds: one less must be caught.
+
+    Pool chat (occupancy 0.8) on g8 in replicas of 4 GPUs. A tok/s of chat takes 1 / (1,000 x 0.8) = 0.00125 replicas; one of
+    code, with prefill apart, 1.2 x (1/500 + 0.5 x 8/4,000) / 0.8 = 0.0045. 1,800 chat (200 more go to the API) and 200 code take
+    2.25 + 0.9 = 3.15 replicas. There are 4 firm and 1 spot: losing any one leaves 4, and so does losing spot. Rollout of 25 % in
+    hours 2-5: 7 in total, 6 of them firm on 3 nodes. Bad day surge: 2,600 chat and 260 code; code takes 1.17 of the 4 replicas
+    left, the other 2.83 serve 2,264 chat, and the API 400 less the 50 of bulk.
+    Pool bulk (batch) on g4: one replica over two nodes of one place, 550 of 600 tok/s, 50 to the API.
+    Money: res8 2 x 10 x 24 = 480 held, 2 x 24 x 0.5 = 24 used, 2 x 1 upfront, 2 x 24 x 10 kW x 1.2 x 0.1 = 57.6 energy, and
+    20 kW x 1.2 rent; own4 2 x 0.25 x 24 = 12 held, 28.8 energy, 10 kW x 1.2 rent; od8 4 h x 30 = 120; spot8 24 x 8 / 0.8 = 240;
+    API 250 tok/s at 10 $/M = 9 $/h.
+    """
+    days = {"weekday": 5.0, "weekend": 2.0}
+    g8, g4 = node_type("g8", 8, node_kw=10.0), node_type("g4", 4, gpu="H", replica_span_gpus=8, node_kw=5.0)
+    chat_row = goodput(1000.0, 4)
+    code_row = goodput(500.0, 4, input_tokens=800.0, output_tokens=100.0, input_tps=4000.0)
+    bulk_row = goodput(600.0, 8, gpu="H")
+    chat = option("chat", {"chat": chat_row, "code": code_row}, g8)
+    bulk = option("bulk", {"bulk": bulk_row}, g4)
+    built = case(
+        workloads=[
+            workload("chat", [2000.0] * 24, days=tuple(days), api=("cloud",), api_max_frac=0.1),
+            workload(
+                "code",
+                [200.0] * 24,
+                days=tuple(days),
+                pool="chat",
+                input_tokens=800.0,
+                output_tokens=100.0,
+                prefix_hit_frac=0.5,
+                burst_factor=1.2,
+            ),
+            workload("bulk", [600.0] * 24, days=tuple(days), api=("cloud",)),
+        ],
+        pools=[
+            Pool(
+                pool="chat",
+                occupancy_frac=0.8,
+                rollout_frac=0.25,
+                rollout_hours=RICH_ROLLOUT_HOURS,
+                spot_max_frac=0.2,
+                min_live=5,
+            ),
+            Pool(pool="bulk", kind="batch"),
+        ],
+        days=days,
+        contingencies=[
+            Contingency(contingency="n+1", pools=("chat",), replicas_lost=1),
+            Contingency(contingency="spot gone", pools=("chat",), spot_lost_frac=1.0),
+            Contingency(contingency="surge", pools=("chat",), replicas_lost=1, demand_surge_frac=0.3, api_absorbs=True),
+        ],
+        node_types=[g8, g4],
+        goodput_rows=[chat_row, code_row, bulk_row],
+        offers=[
+            offer(
+                "res8",
+                held_usd_per_node_h=10.0,
+                used_usd_per_node_h=0.5,
+                upfront_usd_per_node=365.0,
+                term_months=12.0,
+                lot_nodes=2,
+                min_nodes=2,
+                max_nodes=2,
+                site="dc",
+            ),
+            offer("own4", "owned", node_type="g4", held_usd_per_node_h=0.25, site="dc"),
+            offer("od8", "on_demand", used_usd_per_node_h=30.0, max_nodes=1, hours=RICH_ROLLOUT_HOURS),
+            offer("spot8", "spot", used_usd_per_node_h=8.0, effective_frac=0.8, max_nodes=1),
+            offer("od4", "on_demand", node_type="g4", used_usd_per_node_h=9.0, provider="p", region="r"),
+            offer("res4", node_type="g4", held_usd_per_node_h=5.0, term_months=12.0, site="dc", lead_weeks=26.0),
+        ],
+        existing=(Existing(offer="own4", nodes=2, expires=datetime.date(2030, 1, 1)),),
+        apis=[ApiPrice(api="cloud", output_usd_per_mtok=10.0, max_output_tps=400.0, as_of=TODAY)],
+        sites=[
+            Site(
+                site="dc",
+                racks=2,
+                kw_per_rack=20.0,
+                slots_per_rack=4,
+                total_kw=36.0,
+                pue=1.2,
+                usd_per_kwh=0.1,
+                usd_per_kw_month=36.5,
+            )
+        ],
+    )
+    slices = [(day, hour) for day in days for hour in HOURS]
+    used = {}
+    for day, hour in slices:
+        rolling = hour in RICH_ROLLOUT_HOURS
+        used.update({(day, hour, "res8"): 2, (day, hour, "own4"): 2, (day, hour, "spot8"): 1, (day, hour, "od8"): int(rolling)})
+    made = decision(
+        new={"res8": 2, "res4": 0},
+        existing={"own4": 2},
+        used=used,
+        replicas=[
+            count
+            for day, hour in slices
+            for count in (
+                replicas(day, hour, chat, 5, 7 if hour in RICH_ROLLOUT_HOURS else 5, spot_live=1),
+                replicas(day, hour, bulk, 1),
+            )
+        ],
+        loads=[
+            row
+            for day, hour in slices
+            for row in (
+                load(day, hour, chat, "chat", 1400.0, 400.0),
+                load(day, hour, chat, "code", 200.0),
+                load(day, hour, bulk, "bulk", 550.0),
+            )
+        ],
+        overflows=[
+            row
+            for day, hour in slices
+            for row in (overflow(day, hour, "chat", "cloud", 200.0), overflow(day, hour, "bulk", "cloud", 50.0))
+        ],
+    )
+    usable = tuple(row for row in built.offers if row.offer != "res4")
+    return Built(built, Candidates(options=(chat, bulk), offers=usable), made)

@@ -12,12 +12,16 @@ from optimizer.units import ceil_hedged
 
 def replica_bound(pool: PoolData, piece: PoolSlice, k: int) -> int:
     """Largest useful number of live firm replicas of option k in that slice (spot needs at most this too, see `spot_bound`)."""
-    alone = sum(tps / mean for tps, mean in zip(piece.demand_tps, piece.mean_tps[k], strict=True) if mean > 0)
-    most = ceil_hedged(alone)
-    if piece.total_demand_tps > 0:
+    most = ceil_hedged(_alone(piece.serve_max_tps, piece.mean_tps[k]))
+    if piece.total_firm_tps > 0:
         for day in pool.bad_days:
-            most = max(most, ceil_hedged((1 + day.surge_frac) * alone) + day.lost[k])
+            most = max(most, ceil_hedged((1 + day.surge_frac) * _alone(piece.firm_tps, piece.mean_tps[k])) + day.lost[k])
     return most + pool.pool.min_live
+
+
+def _alone(tps: tuple[float, ...], mean_tps: tuple[float, ...]) -> float:
+    """Replicas that serve these rates alone, as a fraction; rates that the option cannot serve are left out."""
+    return sum(rate / mean for rate, mean in zip(tps, mean_tps, strict=True) if mean > 0)
 
 
 def spot_bound(pool: PoolData, piece: PoolSlice, k: int) -> int:

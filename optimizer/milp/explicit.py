@@ -4,8 +4,9 @@ Variables per slice t (firm and, where the pool is `sep`, spot):
   live[p,k,t], spot_live[p,k,t]      whole live replicas
   total[p,k,t], spot_total[p,k,t]    whole replicas with the rollout surge, only in rollout hours
   load[p,k,w,t], spot_load[p,k,w,t]  mean output tok/s
+  flow[w,t,t']                       arrivals of hour t that run in hour t', of deferrable workloads
 Rows:
-  serve:     sum_k (load + spot_load) + sum_a overflow = demand                       for every w
+  serve:     sum_k (load + spot_load) + sum_a overflow = demand, or = sum_t flow[w,t,t'] for deferrable work, for every w
   capacity:  sum_w load / mean <= live                                                 for every k, firm and spot apart
   spot:      sum spot_load <= spot_max_frac x sum (load + spot_load)
   rollout:   total + spot_total >= (1 + rollout_frac) x (live + spot_live)
@@ -20,8 +21,9 @@ from typing import Any
 
 from optimizer.milp.bounds import replica_bound, spot_bound, total_replicas
 from optimizer.milp.frame import Frame, api_limits
-from optimizer.milp.prep import BadDay, PoolData, PoolSlice
+from optimizer.milp.prep import BadDay, PoolData, PoolSlice, arrival_hours
 from optimizer.milp.program import Term
+from optimizer.units import HOURS_PER_DAY
 
 
 @dataclass
@@ -56,7 +58,7 @@ def add_explicit_pool(frame: Frame, pool: PoolData) -> None:
         if pool.pool.min_live > 0:
             every = [(1.0, variable) for variable in (*live, *spot)]
             frame.program.add_row(("min_live", writer.name, t), every, ">=", float(pool.pool.min_live))
-        if piece.total_demand_tps > 0:
+        if piece.total_firm_tps > 0:
             for c, day in enumerate(pool.bad_days):
                 _bad_day(writer, c, day, live, spot)
 
@@ -123,22 +125,73 @@ def _normal_hour(writer: _Writer, live: list[Any], spot: list[Any]) -> None:
         for k, variable in enumerate(replicas):
             busy: list[Term] = []
             for w, mean in enumerate(piece.mean_tps[k]):
-                if mean > 0 and piece.demand_tps[w] > 0:
-                    load = program.add_variable((family, writer.name, k, w, t), up=piece.demand_tps[w])
+                if mean > 0 and piece.serve_max_tps[w] > 0:
+                    load = program.add_variable((family, writer.name, k, w, t), up=piece.serve_max_tps[w])
                     served[w].append((1.0, load))
                     busy.append((1.0 / mean, load))
                     if family == "spot_load":
                         on_spot.append((1.0, load))
             if busy:
                 program.add_row((f"{family}_capacity", writer.name, k, t), [*busy, (-1.0, variable)], "<=", 0.0)
-    for w, demand in enumerate(piece.demand_tps):
+    for w, workload in enumerate(writer.pool.workloads):
+        terms = [*served[w], *writer.overflow_terms(w)]
+        if workload.deferrable_hours:
+            _serve_deferred(writer, w, terms)
+            continue
+        demand = piece.demand_tps[w]
         scale = 1.0 / demand if demand > 0 else 1.0
-        terms = [(c * scale, v) for c, v in (*served[w], *writer.overflow_terms(w))]
-        program.add_row(("serve", writer.name, w, t), terms, "==", 1.0 if demand > 0 else 0.0)
+        row = [(c * scale, v) for c, v in terms]
+        program.add_row(("serve", writer.name, w, t), row, "==", 1.0 if demand > 0 else 0.0)
     share = writer.pool.pool.spot_max_frac
     if on_spot and share < 1:
         own = [(-share, load) for loads in served for _, load in loads]
         program.add_row(("spot_share", writer.name, t), [*on_spot, *own], "<=", 0.0)
+
+
+def _serve_deferred(writer: _Writer, w: int, terms: list[Term]) -> None:
+    """What runs here is what arrived in the last deferrable_hours and waited until now; the API takes its share of what runs."""
+    program, t = writer.frame.program, writer.t
+    workload = writer.pool.workloads[w]
+    day_type, hour = writer.frame.prep.groups[t].members[0]
+    scale = 1.0 / max(workload.demand_on(day_type).output_tps) if max(workload.demand_on(day_type).output_tps) > 0 else 1.0
+    runs = [(scale, flow(writer.frame, writer.pool, w, day_type, arrival, hour)) for arrival in arrival_hours(workload, hour)]
+    minus = [(-coefficient, variable) for coefficient, variable in runs]
+    program.add_row(("serve", writer.name, w, t), [*((c * scale, v) for c, v in terms), *minus], "==", 0.0)
+    if workload.api_max_frac < 1 and writer.overflow_terms(w):
+        sent = [(c * scale, v) for c, v in writer.overflow_terms(w)]
+        share = [(-workload.api_max_frac * c, v) for c, v in runs]
+        program.add_row(("overflow_share", writer.name, w, t), [*sent, *share], "<=", 0.0)
+
+
+def flow(frame: Frame, pool: PoolData, w: int, day_type: str, arrival: int, run: int) -> Any:
+    """The flow variable of a deferrable workload; with its first use, the row that all arrivals of that hour run some time."""
+    program, workload = frame.program, pool.workloads[w]
+    key = ("flow", workload.workload, day_type, arrival, run)
+    known = program.variables.get(key)
+    if known is not None:
+        return known
+    demand = workload.demand_on(day_type).output_tps[arrival]
+    every: list[Term] = []
+    for wait in range(min(workload.deferrable_hours, HOURS_PER_DAY - 1) + 1):
+        then = (arrival + wait) % HOURS_PER_DAY
+        every.append((1.0, program.add_variable(("flow", workload.workload, day_type, arrival, then), up=demand)))
+    scale = 1.0 / demand if demand > 0 else 1.0
+    row = [(c * scale, v) for c, v in every]
+    program.add_row(("all_run", workload.workload, day_type, arrival), row, "==", 1.0 if demand > 0 else 0.0)
+    return program.variables[key]
+
+
+def directions(workloads: int, mean_tps: list[tuple[float, ...]]) -> list[tuple[float, ...]]:
+    """Prices per workload at which a fleet must be worth its demand: all that is needed for one or two workloads.
+
+    For two, the work a fleet can do is a Minkowski sum of triangles, whose facets are the axes and each option's own exchange
+    rate (solver.md section 2).
+    """
+    if workloads == 1:
+        return [(1.0,)]
+    found = [(1.0, 0.0), (0.0, 1.0)]
+    found += [(1.0 / first, 1.0 / second) for first, second in mean_tps if first > 0 and second > 0]
+    return list(dict.fromkeys(found))
 
 
 def _bad_day(writer: _Writer, c: int, day: BadDay, live: list[Any], spot: list[Any]) -> None:
@@ -193,44 +246,53 @@ def _after_loss(writer: _Writer, k: int, lost: int, lost_frac: float, stays: lis
 def _serves(writer: _Writer, key: tuple[int, int | None], day: BadDay, left: list[list[Term]]) -> None:
     """Rows: what is left serves (1 + surge) x demand less the planned overflow, or what the API can absorb."""
     program, piece, t = writer.frame.program, writer.piece, writer.t
-    relief = [_absorbed(writer, key, w) if day.api_absorbs else writer.overflow_terms(w) for w in range(len(piece.demand_tps))]
+    relief = [
+        _absorbed(writer, key, w, (1 + day.surge_frac) * tps) if day.api_absorbs else writer.overflow_terms(w)
+        for w, tps in enumerate(piece.firm_tps)
+    ]
     if day.api_absorbs:
         _absorb_limits(writer, key)
-    if len(piece.demand_tps) == 1:
-        demand = piece.demand_tps[0]
-        terms = [(c * piece.mean_tps[k][0] / demand, v) for k, stays in enumerate(left) for c, v in stays]
-        terms += [(c / demand, v) for c, v in relief[0]]
-        program.add_row(("bad_day", writer.name, key, t), terms, ">=", 1 + day.surge_frac)
+    asking = [w for w, tps in enumerate(piece.firm_tps) if tps > 0]
+    if len(asking) <= 2:
+        # Exact without loads for up to two workloads: what is left serves them iff it does so at every price of `directions`.
+        for i, prices in enumerate(directions(len(asking), [tuple(mean[w] for w in asking) for mean in piece.mean_tps])):
+            asked = sum(price * piece.firm_tps[w] for price, w in zip(prices, asking, strict=True))
+            worth = [max(price * piece.mean_tps[k][w] for price, w in zip(prices, asking, strict=True)) for k in range(len(left))]
+            terms = [(c * worth[k] / asked, v) for k, stays in enumerate(left) for c, v in stays]
+            terms += [(c * price / asked, v) for price, w in zip(prices, asking, strict=True) for c, v in relief[w]]
+            program.add_row(("bad_day", writer.name, key, i, t), terms, ">=", 1 + day.surge_frac)
         return
     served: list[list[Term]] = [[] for _ in piece.demand_tps]
     for k, stays in enumerate(left):
         busy: list[Term] = []
         for w, mean in enumerate(piece.mean_tps[k]):
-            if mean > 0 and piece.demand_tps[w] > 0:
+            if mean > 0 and piece.firm_tps[w] > 0:
                 load = program.add_variable(("bad_load", writer.name, key, k, w, t))
                 served[w].append((1.0, load))
                 busy.append((1.0 / mean, load))
         if busy:
             minus = [(-c, v) for c, v in stays]
             program.add_row(("bad_capacity", writer.name, key, k, t), [*busy, *minus], "<=", 0.0)
-    for w, demand in enumerate(piece.demand_tps):
+    for w, demand in enumerate(piece.firm_tps):
         if demand > 0:
             terms = [(c / demand, v) for c, v in (*served[w], *relief[w])]
             program.add_row(("bad_day", writer.name, key, w, t), terms, ">=", 1 + day.surge_frac)
 
 
-def _absorbed(writer: _Writer, key: tuple[int, int | None], w: int) -> list[Term]:
-    """What the APIs take of workload w on the bad day: free up to stated limits, else at most what is planned there."""
+def _absorbed(writer: _Writer, key: tuple[int, int | None], w: int, asked_tps: float) -> list[Term]:
+    """What the APIs take of workload w on the bad day: up to their stated limits, else at most what is planned there."""
     program, prep = writer.frame.program, writer.frame.prep
     workload = writer.pool.workloads[w].workload
     terms: list[Term] = []
     for api in writer.piece.apis[w]:
-        flow = program.add_variable(("absorbed", writer.name, key, workload, api.api, writer.t))
+        flow = program.add_variable(("absorbed", writer.name, key, workload, api.api, writer.t), up=asked_tps)
         terms.append((1.0, flow))
         if prep.case.api(api.api).max_output_tps is None:
             planned = program.variables[("overflow", workload, api.api, writer.t)]
             row = ("absorbed_planned", writer.name, key, workload, api.api, writer.t)
             program.add_row(row, [(1.0, flow), (-1.0, planned)], "<=", 0.0)
+    if len(terms) > 1:
+        program.add_row(("absorbed_most", writer.name, key, workload, writer.t), terms, "<=", asked_tps)
     return terms
 
 

@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 from optimizer.milp.bounds import total_replicas
 from optimizer.milp.frame import Frame, use_costs
 from optimizer.milp.menu import Menu, replicas_of_line
-from optimizer.milp.prep import PoolData, PoolSlice, Prep
+from optimizer.milp.prep import PoolData, PoolSlice, Prep, arrival_hours
 from optimizer.milp.program import Program
-from optimizer.plan.plan import Decision, Load, NodesNew, NodeUse, Overflow, ReplicaCount
+from optimizer.plan.plan import Decision, Load, NodesNew, NodeUse, Overflow, ReplicaCount, Shift
+from optimizer.units import HOURS_PER_DAY
 
 #: Loads and overflows below this share of the demand are rounding noise of the solver.
 _NOISE_FRAC = 1e-9
+#: (workload, day type, hour of arrival, hour it runs in).
+_ShiftKey = tuple[str, str, int, int]
 
 
 @dataclass
@@ -36,6 +39,7 @@ def extract(frame: Frame, menus: dict[str, tuple[Menu, ...]]) -> Decision:
     }
     fleets: dict[tuple[str, int], _Fleet] = {}
     used: dict[tuple[str, int], int] = {}
+    shifts = _shifts(prep, program)
     for t in range(len(prep.groups)):
         for pool in prep.pools:
             fleets[(pool.pool.pool, t)] = _fleet(program, pool, t, menus.get(pool.pool.pool))
@@ -43,8 +47,8 @@ def extract(frame: Frame, menus: dict[str, tuple[Menu, ...]]) -> Decision:
             _place_on_spot(prep, program, fleets, row.node_type, t)
             _use_nodes(prep, program, fleets, nodes_new, used, row.node_type, t)
         for pool in prep.pools:
-            _loads(program, pool, pool.slices[t], fleets[(pool.pool.pool, t)], t)
-    return _expand(prep, nodes_new, used, fleets)
+            _loads(prep, program, pool, pool.slices[t], fleets[(pool.pool.pool, t)], t, shifts)
+    return _expand(prep, nodes_new, used, fleets, shifts)
 
 
 def _fleet(program: Program, pool: PoolData, t: int, menus: tuple[Menu, ...] | None) -> _Fleet:
@@ -125,7 +129,29 @@ def _use_nodes(
                 left -= used[(offer.offer, t)]
 
 
-def _loads(program: Program, pool: PoolData, piece: PoolSlice, fleet: _Fleet, t: int) -> None:
+def _shifts(prep: Prep, program: Program) -> dict[_ShiftKey, float]:
+    """Flows of deferrable work without solver noise; what arrives in an hour runs exactly, no more and no less."""
+    shifts: dict[_ShiftKey, float] = {}
+    for workload in prep.case.workloads:
+        if not workload.deferrable_hours:
+            continue
+        for day in workload.demand:
+            for arrival, demand in enumerate(day.output_tps):
+                if demand <= 0:
+                    continue
+                runs = [(arrival + wait) % HOURS_PER_DAY for wait in range(min(workload.deferrable_hours, HOURS_PER_DAY - 1) + 1)]
+                flows = [max(program.value(("flow", workload.workload, day.day_type, arrival, run)), 0.0) for run in runs]
+                flows = [tps if tps > _NOISE_FRAC * demand else 0.0 for tps in flows]
+                total = sum(flows)
+                for run, tps in zip(runs, flows, strict=True):
+                    if tps > 0:
+                        shifts[(workload.workload, day.day_type, arrival, run)] = tps * demand / total
+    return shifts
+
+
+def _loads(
+    prep: Prep, program: Program, pool: PoolData, piece: PoolSlice, fleet: _Fleet, t: int, shifts: dict[_ShiftKey, float]
+) -> None:
     """Overflow as solved without noise; loads spread so that load + overflow is the demand exactly."""
     name = pool.pool.pool
     count = len(pool.options)
@@ -133,6 +159,11 @@ def _loads(program: Program, pool: PoolData, piece: PoolSlice, fleet: _Fleet, t:
     fleet.spot_tps = [[0.0] * len(pool.workloads) for _ in range(count)]
     for w, workload in enumerate(pool.workloads):
         demand = piece.demand_tps[w]
+        if workload.deferrable_hours:
+            day_type, hour = prep.groups[t].members[0]
+            demand = sum(
+                shifts.get((workload.workload, day_type, arrival, hour), 0.0) for arrival in arrival_hours(workload, hour)
+            )
         if demand <= 0:
             continue
         flows = {api.api: program.value(("overflow", workload.workload, api.api, t)) for api in piece.apis[w]}
@@ -162,7 +193,8 @@ def _loads(program: Program, pool: PoolData, piece: PoolSlice, fleet: _Fleet, t:
 
 
 def _expand(
-    prep: Prep, nodes_new: dict[str, int], used: dict[tuple[str, int], int], fleets: dict[tuple[str, int], _Fleet]
+    prep: Prep, nodes_new: dict[str, int], used: dict[tuple[str, int], int], fleets: dict[tuple[str, int], _Fleet],
+    shifts: dict[_ShiftKey, float],
 ) -> Decision:
     """Groups back to day types and hours, in the case's order."""
     group_of = {member: t for t, group in enumerate(prep.groups) for member in group.members}
@@ -201,4 +233,8 @@ def _expand(
             for name, count in nodes_new.items()
         ),
         node_uses=tuple(node_uses), replicas=tuple(replicas), loads=tuple(loads), overflows=tuple(overflows),
+        shifts=tuple(
+            Shift(day_type=day, hour=hour, run_hour=run, workload=name, tps=tps)
+            for (name, day, hour, run), tps in shifts.items()
+        ),
     )

@@ -57,10 +57,13 @@ class _Level:
 def can_use_menus(prep: Prep, pool: PoolData) -> bool:
     """True where a menu is exact.
 
-    That is: one workload, no spot replicas of its own, no minimum of live replicas, nothing absorbed by an API on a bad day, and
+    That is: one workload that cannot wait, no spot replicas of its own, no minimum of live replicas, nothing absorbed by an API
+    on a bad day, and
     no replica that spans nodes of a type sold in several places.
     """
     if len(pool.workloads) != 1 or pool.spot_mode == "sep" or pool.pool.min_live > 0 or not pool.options:
+        return False
+    if pool.workloads[0].deferrable_hours:
         return False
     for option in pool.options:
         if option.spans_nodes and len({offer.place for offer in prep.firm_offers(option.node_type)}) > 1:
@@ -109,7 +112,7 @@ def _asking(days: tuple[BadDay, ...]) -> tuple[BadDay, ...]:
 
 def _grid_points(pool: PoolData, piece: PoolSlice, node_type: str, step: int) -> int:
     """Grid points 0..n-1 (in steps) along that node type: up to where its leanest option serves the whole slice alone."""
-    if piece.total_demand_tps <= 0:
+    if piece.total_serve_tps <= 0:
         return 1
     alone = min(
         size * total_replicas(replica_bound(pool, piece, k), piece.rollout_frac)
@@ -163,7 +166,7 @@ def _menu(
     pool: PoolData, piece: PoolSlice, days: tuple[BadDay, ...], node_types: tuple[str, ...], step: tuple[int, ...],
     shape: tuple[int, ...], full: tuple[int, ...],
 ) -> Menu:
-    demand = piece.total_demand_tps
+    demand = piece.total_serve_tps
     if demand <= 0:
         return Menu(node_types, (Line((0,) * len(node_types), 0.0, (0,) * len(pool.options)),))
     mean_tps = tuple(row[0] for row in piece.mean_tps)

@@ -15,7 +15,7 @@ def add_menu_pool(frame: Frame, pool: PoolData, menus: tuple[Menu, ...]) -> None
     """Choose one line per slice and post its units of each node type. A slice without any line makes the program infeasible."""
     program, name = frame.program, pool.pool.pool
     for t, menu in enumerate(menus):
-        if pool.slices[t].total_demand_tps <= 0:
+        if pool.slices[t].total_serve_tps <= 0:
             continue
         chosen: list[Term] = []
         sent: list[Term] = []
@@ -30,7 +30,7 @@ def add_menu_pool(frame: Frame, pool: PoolData, menus: tuple[Menu, ...]) -> None
                     needs.setdefault((node_type, t), []).append((float(units), variable))
         program.add_row(("one_line", name, t), chosen, "==", 1.0)
         if sent:
-            scale = 1.0 / pool.slices[t].total_demand_tps
+            scale = 1.0 / pool.slices[t].total_serve_tps
             workload = pool.workloads[0].workload
             flows = [(1.0, program.variables[("overflow", workload, api.api, t)]) for api in pool.slices[t].apis[0]]
             program.add_row(("line_overflow", name, t), [(c * scale, v) for c, v in (*flows, *sent)], ">=", 0.0)

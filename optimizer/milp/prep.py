@@ -15,7 +15,7 @@ from optimizer.domain.case import Case
 from optimizer.domain.hardware import NodeType
 from optimizer.domain.market import ApiPrice, Offer
 from optimizer.domain.workload import Pool, Workload
-from optimizer.units import usd_per_h_of_tps
+from optimizer.units import HOURS_PER_DAY, usd_per_h_of_tps
 
 
 @dataclass(frozen=True)
@@ -47,20 +47,29 @@ class ApiTerms:
 class PoolSlice:
     """Everything that decides what one pool needs in one slice; equal objects mean equal problems.
 
-    demand_tps[w]; mean_tps[k][w] per live replica (0 = that option cannot serve w); rollout_frac 0 outside rollout hours;
-    apis[w]: open APIs; overflow_max_tps[w]: largest overflow that api_max_frac allows (0 without an open API).
+    demand_tps[w]: what arrives; serve_max_tps[w]: the most that can run here (more than arrives only for deferrable work);
+    firm_tps[w]: what a bad day must still serve (0 for deferrable work). mean_tps[k][w] per live replica (0 = that option cannot
+    serve w); rollout_frac 0 outside rollout hours; apis[w]: open APIs; overflow_max_tps[w]: largest overflow that api_max_frac
+    allows (0 without an open API).
     """
 
     demand_tps: tuple[float, ...]
+    serve_max_tps: tuple[float, ...]
+    firm_tps: tuple[float, ...]
     mean_tps: tuple[tuple[float, ...], ...]
     rollout_frac: float
     apis: tuple[tuple[ApiTerms, ...], ...]
     overflow_max_tps: tuple[float, ...]
 
     @property
-    def total_demand_tps(self) -> float:
-        """Demand of all workloads of the pool in this slice."""
-        return sum(self.demand_tps)
+    def total_serve_tps(self) -> float:
+        """The most that all workloads of the pool can run in this slice."""
+        return sum(self.serve_max_tps)
+
+    @property
+    def total_firm_tps(self) -> float:
+        """What a bad day must still serve; bad days bind where this is above 0."""
+        return sum(self.firm_tps)
 
 
 @dataclass(frozen=True)
@@ -128,11 +137,13 @@ def prepare(case: Case, candidates: Candidates) -> Prep:
     for option in candidates.options:
         units_per_gpu[option.node_type] = lcm(units_per_gpu[option.node_type], option.replicas_per_gpu)
 
+    shifts = any(workload.deferrable_hours > 0 for workload in case.workloads)
     per_slice: list[tuple[tuple[object, ...], tuple[str, int], float, tuple[PoolSlice, ...]]] = []
     for piece in case.slices:
         pool_slices = tuple(_pool_slice(case, candidates, pool, piece.day_type, piece.hour) for pool in case.pools)
         windows = tuple(piece.hour in offer.hours for offer in candidates.offers)
-        key: tuple[object, ...] = (windows, pool_slices)
+        # Deferrable work couples the hours of a day, so none of them may be merged.
+        key: tuple[object, ...] = (windows, pool_slices, (piece.day_type, piece.hour) if shifts else None)
         per_slice.append((key, (piece.day_type, piece.hour), piece.weight, pool_slices))
     merged: dict[object, int] = {}
     members: list[list[tuple[str, int]]] = []
@@ -185,11 +196,24 @@ def _pool_slice(case: Case, candidates: Candidates, pool: Pool, day_type: str, h
         tuple(api_terms(case.api(api), workload, day_type, hour) for api in workload.api if hour in case.api(api).hours)
         for workload in workloads
     )
+    serve_max = tuple(_serve_max(workload, day_type, hour) for workload in workloads)
+    firm = tuple(0.0 if workload.deferrable_hours else tps for workload, tps in zip(workloads, demand, strict=True))
     overflow_max = tuple(
         workload.api_max_frac * tps if open_apis else 0.0
-        for workload, tps, open_apis in zip(workloads, demand, apis, strict=True)
+        for workload, tps, open_apis in zip(workloads, serve_max, apis, strict=True)
     )
-    return PoolSlice(demand, mean, pool.rollout_frac if hour in pool.rollout_hours else 0.0, apis, overflow_max)
+    rollout_frac = pool.rollout_frac if hour in pool.rollout_hours else 0.0
+    return PoolSlice(demand, serve_max, firm, mean, rollout_frac, apis, overflow_max)
+
+
+def arrival_hours(workload: Workload, hour: int) -> tuple[int, ...]:
+    """Hours of the day whose arrivals may run in `hour`: the last deferrable_hours, around midnight, and the hour itself."""
+    return tuple((hour - wait) % HOURS_PER_DAY for wait in range(min(workload.deferrable_hours, HOURS_PER_DAY - 1) + 1))
+
+
+def _serve_max(workload: Workload, day_type: str, hour: int) -> float:
+    day = workload.demand_on(day_type)
+    return sum(day.output_tps[arrival] for arrival in arrival_hours(workload, hour))
 
 
 def api_terms(api: ApiPrice, workload: Workload, day_type: str, hour: int) -> ApiTerms:

@@ -56,11 +56,14 @@ class _Pending:
 def replay_bad_days(index: PlanIndex) -> list[Replayed]:
     """All bad days in the order contingency, pool, day type, hour. Slices without demand of the pool are not asked."""
     pending = list(_all_pending(index))
-    programs = [(entry.task, left) for entry in pending if not entry.task.closed_form for left in entry.lefts]
-    solved = iter(largest_scales_by_lp(programs))
+    programs = list(dict.fromkeys((entry.task, left) for entry in pending if not entry.task.closed_form for left in entry.lefts))
+    solved = dict(zip(programs, largest_scales_by_lp(programs), strict=True))
     replayed = []
     for entry in pending:
-        scales = largest_scales(entry.task, entry.lefts) if entry.task.closed_form else [next(solved) for _ in entry.lefts]
+        if entry.task.closed_form:
+            scales = largest_scales(entry.task, entry.lefts)
+        else:
+            scales = [solved[entry.task, left] for left in entry.lefts]
         worst = min(range(len(scales)), key=scales.__getitem__)
         asked = sum(entry.task.asked_tps)
         lost, lost_replicas = entry.losses[worst]

@@ -1,4 +1,4 @@
-"""Whether replicas really fit on whole nodes: GPUs may add up where the pieces do not fit (replicas of 2 and 3 on 6 GPUs).
+"""Whether replicas really fit on whole nodes: GPUs may add up where the pieces do not fit.
 
 Sizes that divide each other always fill whole nodes. Otherwise the largest go first into the tightest room; where that fails, an
 exact search of limited size decides.

@@ -27,6 +27,9 @@ FEATURES: dict[str, float] = {
     "node_of_six": 0.12,
     "two_pools": 0.45,
     "two_workloads": 0.45,
+    "three_workloads": 0.15,
+    "shared_model": 0.15,
+    "no_option": 0.05,
     "three_options": 0.30,
     "partial_option": 0.25,
     "spanning": 0.20,
@@ -45,6 +48,8 @@ FEATURES: dict[str, float] = {
     "on_demand_max": 0.50,
     "spot": 0.45,
     "upfront": 0.35,
+    "effective_frac": 0.20,
+    "free_offer": 0.08,
     "offer_hours": 0.25,
     "lots": 0.30,
     "min_nodes": 0.25,
@@ -154,7 +159,7 @@ class _Maker:
         names = ["chat", "bulk"] if self.has("two_pools") else ["chat"]
         pools = []
         for name in names:
-            spot = rng.choice((0.0, 0.3, 1.0, 1.0)) if self.has("spot") else 0.0
+            spot = rng.choice((0.0, 0.3, 0.3, 1.0, 1.0)) if self.has("spot") else 0.0
             pools.append(
                 Pool(
                     pool=name,
@@ -163,7 +168,7 @@ class _Maker:
                     rollout_frac=rng.choice((0.25, 0.5)) if self.has("rollout", 0.8) else 0.0,
                     rollout_hours=_windows(rng, self.blocks) if self.has("rollout_window") else ALL_DAY,
                     spot_max_frac=spot,
-                    min_live=rng.randint(1, 2) if self.has("min_live", 0.8) else 0,
+                    min_live=rng.randint(1, 3) if self.has("min_live", 0.8) else 0,
                     node_types=(rng.choice(nodes).node_type,) if self.has("node_type_allowed", 0.6) else (),
                 )
             )
@@ -171,23 +176,28 @@ class _Maker:
 
     def workloads(self, pools: list[Pool], days: list[DayType], base_tps: dict[str, float]) -> list[Workload]:
         rng = self.rng
-        workloads = []
+        workloads: list[Workload] = []
         for pool in pools:
-            double = self.has("two_workloads") and (pool is pools[0] or rng.random() < 0.3)
-            for number in range(2 if double else 1):
+            count = 1
+            if pool is pools[0] or rng.random() < 0.3:
+                count = 3 if self.has("three_workloads") else 2 if self.has("two_workloads") else 1
+            shares_model = self.has("shared_model")
+            for number in range(count):
                 output_tokens = float(rng.choice((200, 250, 500, 1000)) + number)
                 input_tokens = float(rng.choice((500, 1000, 2000, 4000)))
+                if shares_model and number == 0 and workloads:
+                    output_tokens, input_tokens = workloads[0].output_tokens or 1.0, workloads[0].input_tokens or 1.0
                 apis = [f"{pool.pool}-api{k}" for k in range(2 if self.has("two_apis") else 1)] if self.has("api", 0.85) else []
                 if apis and self.has("api", 0.25):
                     apis = [*apis[:-1], "any-api"]
                 burst = rng.choice((1.1, 1.25)) if self.has("burst", 0.8) else 1.0
                 unit = base_tps[pool.pool] * (pool.occupancy_frac or 1.0) / burst
-                peak = rng.uniform(0.5, self.replicas_at_peak) / (1.6 if double else 1.0)
+                peak = rng.uniform(0.5, self.replicas_at_peak) / count**0.7
                 workloads.append(
                     Workload(
                         workload=f"{pool.pool}{number}",
                         pool=pool.pool,
-                        model=f"model-{pool.pool}",
+                        model="model-chat" if shares_model else f"model-{pool.pool}",
                         precision="fp8",
                         input_tokens=input_tokens,
                         output_tokens=output_tokens,
@@ -229,7 +239,10 @@ class _Maker:
     ) -> list[GoodputRow]:
         rng = self.rng
         rows = []
+        unserved = rng.choice(sorted(layouts)) if self.has("no_option") else None
         for pool, chosen in layouts.items():
+            if pool == unserved:
+                continue
             mine = [workload for workload in workloads if workload.pool == pool]
             for position, (gpu, gpus) in enumerate(chosen):
                 served = list(mine)
@@ -292,6 +305,7 @@ class _Maker:
         held = kind in ("reserved", "flex", "owned")
         upfront = held and self.has("upfront", 0.6)
         site = kind == "owned" or (not held and self.has("site_elastic", 0.4))
+        free = held and self.has("free_offer", 0.5)
         most = None
         if (held and self.has("max_nodes", 0.7)) or (not held and self.has("on_demand_max", 0.8)) or kind == "spot":
             most = rng.randint(1, 6)
@@ -299,7 +313,7 @@ class _Maker:
             offer=name,
             node_type=node.node_type,
             purchase=kind,
-            held_usd_per_node_h=round(fair * held_part, 3),
+            held_usd_per_node_h=0.0 if free else round(fair * held_part, 3),
             used_usd_per_node_h=round(fair * used_part, 3),
             upfront_usd_per_node=round(fair * rng.uniform(200, 1500)) if upfront else 0.0,
             term_months=float(rng.choice((6, 12, 36))) if held else None,
@@ -307,7 +321,7 @@ class _Maker:
             lot_nodes=rng.choice((2, 3)) if held and self.has("lots", 0.7) else 1,
             min_nodes=rng.randint(2, 4) if held and self.has("min_nodes", 0.7) else 0,
             max_nodes=most,
-            effective_frac=rng.choice((0.85, 0.9, 0.95)) if kind == "spot" else 1.0,
+            effective_frac=rng.choice((0.85, 0.9, 0.95)) if kind == "spot" or self.has("effective_frac", 0.7) else 1.0,
             hours=_windows(rng, self.blocks) if self.has("offer_hours", 0.4) else ALL_DAY,
             site=sites[rng.randrange(len(sites))].site if site and sites else None,
             provider=rng.choice(("north", "south")),
@@ -355,7 +369,7 @@ class _Maker:
             peak = max(max(day.output_tps) for workload in users for day in workload.demand) or 1.0
             ratio = max((workload.input_tokens or 0.0) / (workload.output_tokens or 1.0) for workload in users)
             fair = max(fair_usd_mtok[workload.pool] for workload in users)
-            output = fair * rng.uniform(0.4, 2.5)
+            output = fair * rng.uniform(0.3, 2.0)
             limits = self.has("api_limits", 0.85)
             has_output_limit = limits and not self.has("api_unlimited", 0.6)
             prices.append(
@@ -364,10 +378,10 @@ class _Maker:
                     output_usd_per_mtok=round(output, 3),
                     input_usd_per_mtok=round(output / 5, 3),
                     cached_input_usd_per_mtok=round(output / 20, 3) if rng.random() < 0.5 else round(output / 5, 3),
-                    max_output_tps=round(peak * rng.uniform(0.2, 1.5), 1) if has_output_limit else None,
-                    max_input_tps=round(peak * ratio * rng.uniform(0.3, 1.5), 1) if limits and rng.random() < 0.4 else None,
-                    max_total_tps=round(peak * (1 + ratio) * rng.uniform(0.3, 1.5), 1) if limits and rng.random() < 0.3 else None,
-                    max_rpm=round(60 * peak / 400 * rng.uniform(0.3, 1.5), 1) if limits and rng.random() < 0.3 else None,
+                    max_output_tps=round(peak * rng.uniform(0.1, 1.0), 1) if has_output_limit else None,
+                    max_input_tps=round(peak * ratio * rng.uniform(0.1, 0.9), 1) if limits and rng.random() < 0.4 else None,
+                    max_total_tps=round(peak * (1 + ratio) * rng.uniform(0.1, 0.9), 1) if limits and rng.random() < 0.4 else None,
+                    max_rpm=round(60 * peak / 500 * rng.uniform(0.1, 0.9), 1) if limits and rng.random() < 0.3 else None,
                     hours=_windows(rng, self.blocks) if self.has("api_hours", 0.6) else ALL_DAY,
                 )
             )

@@ -24,6 +24,7 @@ from optimizer.plan.audit_service import (
     check_demand,
     check_min_live,
     check_rollout,
+    check_shifts,
     check_spot_share,
 )
 from optimizer.plan.index import PlanIndex
@@ -59,6 +60,7 @@ def audit_decision(
     index = PlanIndex(case, candidates, decision)
     node_violations, notes = check_nodes(index)
     violations += check_options(index)
+    violations += check_shifts(index)
     violations += check_demand(index)
     violations += check_api_use(index)
     violations += check_api_limits(index)
@@ -88,8 +90,6 @@ def check_understood(case: Case) -> list[str]:
             if getattr(pool, field) != getattr(pool_defaults, field):
                 messages.append(f"pool {pool.pool}: {field} {getattr(pool, field)} is not audited")
     for workload in case.workloads:
-        if workload.deferrable_hours:
-            messages.append(f"workload {workload.workload}: deferrable_hours {workload.deferrable_hours} is not audited")
         if workload.pool not in {pool.pool for pool in case.pools}:
             messages.append(f"workload {workload.workload}: pool {workload.pool} is not in the case")
     bad_day_defaults = Contingency(contingency="", pools=())

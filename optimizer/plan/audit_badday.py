@@ -54,7 +54,7 @@ class _Pending:
 
 
 def replay_bad_days(index: PlanIndex) -> list[Replayed]:
-    """All bad days in the order contingency, pool, day type, hour. Slices without demand of the pool are not asked."""
+    """All bad days in the order contingency, pool, day type, hour. Only demand that cannot wait is asked for."""
     pending = list(_all_pending(index))
     programs = list(dict.fromkeys((entry.task, left) for entry in pending if not entry.task.closed_form for left in entry.lefts))
     solved = dict(zip(programs, largest_scales_by_lp(programs), strict=True))
@@ -92,7 +92,11 @@ def _all_pending(index: PlanIndex) -> Iterator[_Pending]:
             if pool.pool not in contingency.pools:
                 continue
             for key in index.weights:
-                active = [row for row in index.workloads_of[pool.pool] if index.demand_tps(row.workload, key) > 0]
+                active = [
+                    row
+                    for row in index.workloads_of[pool.pool]
+                    if not row.deferrable_hours and index.demand_tps(row.workload, key) > 0
+                ]
                 if active:
                     yield _pending(index, contingency, pool.pool, key, active)
 

@@ -50,6 +50,11 @@ def check_ids(case: Case, candidates: Candidates, decision: Decision) -> list[st
             messages.append(f"overflows: workload {flow.workload} is not in the case")
         if flow.api not in apis:
             messages.append(f"overflows: API {flow.api} is not in the case")
+    for shift in decision.shifts:
+        if shift.workload not in pool_of:
+            messages.append(f"shifts: workload {shift.workload} is not in the case")
+        if not 0 <= shift.run_hour < HOURS_PER_DAY:
+            messages.append(f"shifts: run hour {shift.run_hour} is not in the case")
     for workload in case.workloads:
         messages += [f"workload {workload.workload}: API {api} is not in the case" for api in workload.api if api not in apis]
     for table, rows in (
@@ -57,6 +62,7 @@ def check_ids(case: Case, candidates: Candidates, decision: Decision) -> list[st
         ("replicas", decision.replicas),
         ("loads", decision.loads),
         ("overflows", decision.overflows),
+        ("shifts", decision.shifts),
     ):
         for place in dict.fromkeys((row.day_type, row.hour) for row in rows):
             if place[0] not in days or not 0 <= place[1] < HOURS_PER_DAY:
@@ -73,6 +79,7 @@ def check_keys(decision: Decision) -> list[str]:
         ("replicas", ((row.day_type, row.hour, row.pool, row.option) for row in decision.replicas)),
         ("loads", ((row.day_type, row.hour, row.workload, row.option) for row in decision.loads)),
         ("overflows", ((row.day_type, row.hour, row.workload, row.api) for row in decision.overflows)),
+        ("shifts", ((row.day_type, row.hour, row.run_hour, row.workload) for row in decision.shifts)),
     )
     for table, keys in tables:
         seen: set[tuple[object, ...]] = set()
@@ -116,7 +123,7 @@ def check_whole(decision: Decision) -> list[str]:
 
 
 def check_flows(decision: Decision) -> list[str]:
-    """Loads and overflows are finite and not negative."""
+    """Loads, overflows and shifts are finite and not negative."""
     messages = []
     for load in decision.loads:
         for value, kind in ((load.firm_tps, "firm"), (load.spot_tps, "spot")):
@@ -126,4 +133,8 @@ def check_flows(decision: Decision) -> list[str]:
     for flow in decision.overflows:
         if not isfinite(flow.tps) or flow.tps < 0:
             messages.append(f"overflow of {flow.workload} to {flow.api}, {flow.day_type} hour {flow.hour}, is {flow.tps} tok/s")
+    for shift in decision.shifts:
+        if not isfinite(shift.tps) or shift.tps < 0:
+            hours = f"hour {shift.hour} to {shift.run_hour}"
+            messages.append(f"shift of {shift.workload}, {shift.day_type} {hours}, is {shift.tps} tok/s")
     return messages

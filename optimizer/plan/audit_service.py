@@ -1,9 +1,10 @@
-"""Normal hours: demand served, API shares and limits, capacity of firm and of spot replicas, rollout, minimum, spot share."""
+"""Normal hours: work shifted and served, API shares and limits, capacity firm and spot, rollout, minimum, spot share."""
 
 from __future__ import annotations
 
 from optimizer.plan.audit_api import api_limits
 from optimizer.plan.index import PlanIndex, SliceKey
+from optimizer.units import HOURS_PER_DAY
 
 #: Loads and overflows are continuous: a row may be off by the solver's feasibility tolerance, 1e-6 of it, or by a nothing.
 SERVICE_REL = 1e-6
@@ -16,12 +17,16 @@ def _above(value: float, limit: float) -> bool:
     return value > limit + SERVICE_REL * abs(limit) + SERVICE_ABS
 
 
+def _differs(value: float, wanted: float) -> bool:
+    return abs(value - wanted) > SERVICE_REL * abs(wanted) + SERVICE_ABS
+
+
 def _at(key: SliceKey) -> str:
     return f"{key[0]} hour {key[1]}"
 
 
 def check_demand(index: PlanIndex) -> list[str]:
-    """load + overflow = demand for every workload in every slice."""
+    """load + overflow = demand for every workload in every slice; of deferrable work, what was shifted to run there."""
     messages = []
     for key in index.weights:
         served = dict.fromkeys(index.workloads, 0.0)
@@ -30,11 +35,42 @@ def check_demand(index: PlanIndex) -> list[str]:
         for (workload, _), tps in index.overflows.get(key, {}).items():
             served[workload] += tps
         for workload, total in served.items():
-            demand = index.demand_tps(workload, key)
-            if abs(total - demand) > SERVICE_REL * demand + SERVICE_ABS:
+            demand = index.run_tps(workload, key)
+            if _differs(total, demand):
                 messages.append(
                     f"demand of {workload}, {_at(key)}: {total:.9g} of {demand:.9g} tok/s served, "
                     f"{abs(total - demand):.6g} {'short' if total < demand else 'too many'}"
+                )
+    return messages
+
+
+def check_shifts(index: PlanIndex) -> list[str]:
+    """All deferrable work that arrives in an hour runs within its hours of waiting, cyclic over the day; no other work waits."""
+    messages = []
+    arrived: dict[tuple[str, SliceKey], float] = {}
+    for shift in index.decision.shifts:
+        workload, key = index.workloads[shift.workload], (shift.day_type, shift.hour)
+        arrived[shift.workload, key] = arrived.get((shift.workload, key), 0.0) + shift.tps
+        wait = (shift.run_hour - shift.hour) % HOURS_PER_DAY
+        if shift.tps > 0 and wait > workload.deferrable_hours:
+            messages.append(
+                f"shift of {shift.workload}, {_at(key)}: {shift.tps:.6g} tok/s wait {wait} hours, "
+                f"{wait - workload.deferrable_hours} more than deferrable_hours"
+            )
+        if shift.tps > 0 and not index.input_known(shift.workload, (shift.day_type, shift.run_hour)):
+            messages.append(
+                f"shift of {shift.workload}, {_at(key)}: work runs in hour {shift.run_hour}, in which none arrives, so its input "
+                f"tokens are not known"
+            )
+    for workload in index.workloads.values():
+        if not workload.deferrable_hours:
+            continue
+        for key in index.weights:
+            demand, total = index.demand_tps(workload.workload, key), arrived.get((workload.workload, key), 0.0)
+            if _differs(total, demand):
+                messages.append(
+                    f"shift of {workload.workload}, {_at(key)}: {total:.9g} of the {demand:.9g} tok/s that arrive run some time, "
+                    f"{abs(total - demand):.6g} {'are lost' if total < demand else 'too many'}"
                 )
     return messages
 
@@ -51,7 +87,7 @@ def check_api_use(index: PlanIndex) -> list[str]:
             if tps > 0 and key[1] not in index.apis[api].hours:
                 messages.append(f"overflow of {workload}, {_at(key)}: {tps:.6g} tok/s to {api} outside its hours")
         for workload, total in totals.items():
-            allowed = index.workloads[workload].api_max_frac * index.demand_tps(workload, key)
+            allowed = index.workloads[workload].api_max_frac * index.run_tps(workload, key)
             if _above(total, allowed):
                 messages.append(
                     f"overflow of {workload}, {_at(key)}: {total:.9g} tok/s is {total - allowed:.6g} above api_max_frac"

@@ -89,6 +89,9 @@ class PlanIndex:
         self.overflows: dict[SliceKey, dict[tuple[str, str], float]] = defaultdict(dict)
         for flow in decision.overflows:
             self.overflows[flow.day_type, flow.hour][flow.workload, flow.api] = flow.tps
+        self._run: dict[tuple[str, SliceKey], float] = defaultdict(float)
+        for shift in decision.shifts:
+            self._run[shift.workload, (shift.day_type, shift.run_hour)] += shift.tps
 
     def held(self, offer: str) -> int:
         """Nodes held on an offer, new and existing."""
@@ -97,6 +100,12 @@ class PlanIndex:
     def demand_tps(self, workload: str, key: SliceKey) -> float:
         """Forecast output tok/s of one workload in one slice."""
         return self._demand[workload, key[0]][key[1]]
+
+    def run_tps(self, workload: str, key: SliceKey) -> float:
+        """Output tok/s to serve in one slice: the demand, or of deferrable work what was shifted there."""
+        if self.workloads[workload].deferrable_hours:
+            return self._run.get((workload, key), 0.0)
+        return self.demand_tps(workload, key)
 
     def counts(self, key: SliceKey, option: OptionKey) -> Replicas:
         """Replicas of one option in one slice."""
@@ -109,6 +118,14 @@ class PlanIndex:
         if ratios is None:
             ratios = self._ratios[workload, day_type] = _ratios_of_day(self.workloads[workload], day_type)
         return ratios[hour]
+
+    def input_known(self, workload: str, key: SliceKey) -> bool:
+        """False where the forecast has input for the day and none of that hour, and no request shape stands in."""
+        row = self.workloads[workload]
+        if row.input_tokens is not None and row.output_tokens:
+            return True
+        with_input = any(day.day_type == key[0] and day.input_tps is not None for day in row.demand)
+        return not with_input or self.demand_tps(workload, key) > 0
 
     def replica_per_tps(self, option: OptionKey, workload: str, key: SliceKey) -> float | None:
         """Live replicas that one hourly-mean output tok/s takes on an option; None where the option cannot serve the workload.

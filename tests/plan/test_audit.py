@@ -415,7 +415,6 @@ BROKEN: dict[str, tuple[Built, str]] = {
     "ready hours": (with_table("pools", named("bulk", "pool"), ready_hours=1), "ready_hours 1 is not audited"),
     "fixed nodes": (with_table("pools", named("bulk", "pool"), fixed_nodes=1), "fixed_nodes 1 is not audited"),
     "fixed node type": (with_table("pools", named("bulk", "pool"), fixed_node_type="g8"), "fixed_node_type g8 is not audited"),
-    "deferrable": (with_table("workloads", named("bulk", "workload"), deferrable_hours=4), "deferrable_hours 4 is not audited"),
     "share of replicas lost": (
         with_table("contingencies", named("n+1", "contingency"), replicas_lost_frac=0.1),
         "contingency n+1: replicas_lost_frac 0.1 is not audited",

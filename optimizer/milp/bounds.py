@@ -16,7 +16,9 @@ def replica_bound(pool: PoolData, piece: PoolSlice, k: int) -> int:
     if piece.total_firm_tps > 0:
         for day in pool.bad_days:
             most = max(most, ceil_hedged((1 + day.surge_frac) * _alone(piece.firm_tps, piece.mean_tps[k])) + day.lost[k])
-    return most + pool.pool.min_live
+    most += pool.pool.min_live
+    limit = pool.most_live[k]
+    return most if limit is None else min(most, limit)
 
 
 def _alone(tps: tuple[float, ...], mean_tps: tuple[float, ...]) -> float:

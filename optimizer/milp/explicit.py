@@ -22,6 +22,7 @@ from typing import Any
 from optimizer.milp.bounds import replica_bound, spot_bound, total_replicas
 from optimizer.milp.frame import Frame, api_limits
 from optimizer.milp.prep import BadDay, PoolData, PoolSlice, arrival_hours
+from optimizer.milp.prices import directions
 from optimizer.milp.program import Term
 from optimizer.units import HOURS_PER_DAY
 
@@ -179,19 +180,6 @@ def flow(frame: Frame, pool: PoolData, w: int, day_type: str, arrival: int, run:
     row = [(c * scale, v) for c, v in every]
     program.add_row(("all_run", workload.workload, day_type, arrival), row, "==", 1.0 if demand > 0 else 0.0)
     return program.variables[key]
-
-
-def directions(workloads: int, mean_tps: list[tuple[float, ...]]) -> list[tuple[float, ...]]:
-    """Prices per workload at which a fleet must be worth its demand: all that is needed for one or two workloads.
-
-    For two, the work a fleet can do is a Minkowski sum of triangles, whose facets are the axes and each option's own exchange
-    rate (solver.md section 2).
-    """
-    if workloads == 1:
-        return [(1.0,)]
-    found = [(1.0, 0.0), (0.0, 1.0)]
-    found += [(1.0 / first, 1.0 / second) for first, second in mean_tps if first > 0 and second > 0]
-    return list(dict.fromkeys(found))
 
 
 def _bad_day(writer: _Writer, c: int, day: BadDay, live: list[Any], spot: list[Any]) -> None:

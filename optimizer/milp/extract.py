@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from optimizer.milp.bounds import total_replicas
 from optimizer.milp.frame import Frame, use_costs
 from optimizer.milp.menu import Menu, replicas_of_line
+from optimizer.milp.menu_pairs import split_two
 from optimizer.milp.prep import PoolData, PoolSlice, Prep, arrival_hours
 from optimizer.milp.program import Program
 from optimizer.plan.plan import Decision, Load, NodesNew, NodeUse, Overflow, ReplicaCount, Shift
@@ -47,7 +48,7 @@ def extract(frame: Frame, menus: dict[str, tuple[Menu, ...]]) -> Decision:
             _place_on_spot(prep, program, fleets, row.node_type, t)
             _use_nodes(prep, program, fleets, nodes_new, used, row.node_type, t)
         for pool in prep.pools:
-            _loads(prep, program, pool, pool.slices[t], fleets[(pool.pool.pool, t)], t, shifts)
+            _loads(prep, program, pool, pool.slices[t], fleets[(pool.pool.pool, t)], t, shifts, pool.pool.pool in menus)
     return _expand(prep, nodes_new, used, fleets, shifts)
 
 
@@ -57,7 +58,8 @@ def _fleet(program: Program, pool: PoolData, t: int, menus: tuple[Menu, ...] | N
         live = [0] * count
         for i, line in enumerate(menus[t].lines):
             if program.whole(("line", name, i, t)):
-                live = list(replicas_of_line(pool, piece, menus[t], line))
+                one = len(pool.workloads) == 1
+                live = list(replicas_of_line(pool, piece, menus[t], line)) if one else [n or 0 for n in line.bounds]
         spot = [0] * count
     else:
         live = [program.whole(("live", name, k, t)) for k in range(count)]
@@ -150,11 +152,16 @@ def _shifts(prep: Prep, program: Program) -> dict[_ShiftKey, float]:
 
 
 def _loads(
-    prep: Prep, program: Program, pool: PoolData, piece: PoolSlice, fleet: _Fleet, t: int, shifts: dict[_ShiftKey, float]
+    prep: Prep, program: Program, pool: PoolData, piece: PoolSlice, fleet: _Fleet, t: int, shifts: dict[_ShiftKey, float],
+    has_menu: bool,
 ) -> None:
     """Overflow as solved without noise; loads spread so that load + overflow is the demand exactly."""
     name = pool.pool.pool
     count = len(pool.options)
+    both: list[list[float]] | None = None
+    if has_menu and len(pool.workloads) == 2:
+        live = [firm + spot for firm, spot in zip(fleet.firm_live, fleet.spot_live, strict=True)]
+        both = split_two(piece, live, (piece.demand_tps[0], piece.demand_tps[1]))
     fleet.firm_tps = [[0.0] * len(pool.workloads) for _ in range(count)]
     fleet.spot_tps = [[0.0] * len(pool.workloads) for _ in range(count)]
     for w, workload in enumerate(pool.workloads):
@@ -178,10 +185,12 @@ def _loads(
             continue
         firm = [program.value(("load", name, k, w, t)) for k in range(count)]
         spot = [program.value(("spot_load", name, k, w, t)) for k in range(count)]
-        if len(pool.workloads) == 1 and pool.spot_mode != "sep":
+        if len(pool.workloads) == 1 and pool.spot_mode != "sep" and has_menu:
             firm = [live * piece.mean_tps[k][0] for k, live in enumerate(fleet.firm_live)]
             spot = [live * piece.mean_tps[k][0] for k, live in enumerate(fleet.spot_live)]
-        elif pool.spot_mode == "any":
+        if both is not None:
+            firm = [loads[w] for loads in both]
+        if pool.spot_mode == "any" and (both is not None or len(pool.workloads) > 1 or not has_menu):
             shares = [s / (f + s) if f + s else 0.0 for f, s in zip(fleet.firm_live, fleet.spot_live, strict=True)]
             spot = [load * share for load, share in zip(firm, shares, strict=True)]
             firm = [load - on_spot for load, on_spot in zip(firm, spot, strict=True)]

@@ -31,7 +31,10 @@ MAX_MENU_WORK = 40_000_000
 
 @dataclass(frozen=True)
 class Line:
-    """One way to serve a slice. units[i] of node_types[i] of the menu; overflow_tps is the least that must go to the API."""
+    """One way to serve a slice. units[i] of node_types[i] of the menu; overflow_tps is the least that must go to the API.
+
+    bounds: most live replicas per option behind the line (None = free); see `replicas_of_line`.
+    """
 
     units: tuple[int, ...]
     overflow_tps: float
@@ -57,18 +60,19 @@ class _Level:
 def can_use_menus(prep: Prep, pool: PoolData) -> bool:
     """True where a menu is exact.
 
-    That is: one workload that cannot wait, no spot replicas of its own, no minimum of live replicas, nothing absorbed by an API
-    on a bad day, and
-    no replica that spans nodes of a type sold in several places.
+    That is: one workload, or two without an API; no deferrable work, no spot replicas of its own, no minimum of live replicas,
+    nothing absorbed by an API on a bad day, and no replica that spans nodes of a type sold in several places.
     """
-    if len(pool.workloads) != 1 or pool.spot_mode == "sep" or pool.pool.min_live > 0 or not pool.options:
+    if pool.spot_mode == "sep" or pool.pool.min_live > 0 or not pool.options:
         return False
-    if pool.workloads[0].deferrable_hours:
+    if any(workload.deferrable_hours for workload in pool.workloads):
+        return False
+    if len(pool.workloads) > 2 or (len(pool.workloads) == 2 and any(workload.api for workload in pool.workloads)):
         return False
     for option in pool.options:
         if option.spans_nodes and len({offer.place for offer in prep.firm_offers(option.node_type)}) > 1:
             return False
-    return not any(day.api_absorbs for day in pool.bad_days) or not pool.workloads[0].api
+    return not any(day.api_absorbs for day in pool.bad_days) or not any(workload.api for workload in pool.workloads)
 
 
 def menus(pool: PoolData, steps: dict[tuple[str, str], int]) -> tuple[Menu, ...] | None:
@@ -78,7 +82,7 @@ def menus(pool: PoolData, steps: dict[tuple[str, str], int]) -> tuple[Menu, ...]
     """
     node_types = tuple(dict.fromkeys(option.node_type for option in pool.options))
     step = tuple(steps[(pool.pool.pool, node_type)] for node_type in node_types)
-    days = _asking(pool.bad_days)
+    days = asking(pool.bad_days)
     levels = 1
     for day in days:
         levels *= 1 + sum(day.lost)
@@ -104,7 +108,7 @@ def menus(pool: PoolData, steps: dict[tuple[str, str], int]) -> tuple[Menu, ...]
     return tuple(found[piece] for piece in pool.slices)
 
 
-def _asking(days: tuple[BadDay, ...]) -> tuple[BadDay, ...]:
+def asking(days: tuple[BadDay, ...]) -> tuple[BadDay, ...]:
     """Bad days that ask for more than the normal hour does, without repeats."""
     asking = {(day.surge_frac, day.lost): day for day in days if day.surge_frac > 0 or any(day.lost)}
     return tuple(asking.values())
@@ -117,7 +121,7 @@ def _grid_points(pool: PoolData, piece: PoolSlice, node_type: str, step: int) ->
     alone = min(
         size * total_replicas(replica_bound(pool, piece, k), piece.rollout_frac)
         for k, (option, size) in enumerate(zip(pool.options, pool.sizes, strict=True))
-        if option.node_type == node_type
+        if option.node_type == node_type and pool.most_live[k] is None
     )
     return -(-alone // step) + 1
 
@@ -174,8 +178,9 @@ def _menu(
     best = np.full(shape, np.inf)
     which = np.zeros(shape, dtype=np.int64)
     levels = _cached_levels(days, mean_tps)
+    bounds = [tuple(_tightest([a, b]) for a, b in zip(level.bounds, pool.most_live, strict=True)) for level in levels]
     for index, level in enumerate(levels):
-        capacity = _capacity_grid(pool, mean_tps, piece.rollout_frac, level.bounds, node_types, step, full)[cells]
+        capacity = _capacity_grid(pool, mean_tps, piece.rollout_frac, bounds[index], node_types, step, full)[cells]
         need = np.full(shape, demand)
         for day, taken in zip(days, level.taken_tps, strict=True):
             need = np.maximum(need, (1 + day.surge_frac) * demand + taken)
@@ -198,7 +203,7 @@ def _menu(
         Line(
             tuple(int(i) * s for i, s in zip(cell, step, strict=True)),
             float(best[tuple(cell)]),
-            levels[which[tuple(cell)]].bounds,
+            bounds[which[tuple(cell)]],
         )
         for cell in np.argwhere(keep)
     )

@@ -76,6 +76,7 @@ class PoolSlice:
 class PoolData:
     """One pool: what it may run on and what it must survive.
 
+    most_live[k]: whole plans need no more live replicas of option k than this (None = no such limit; see dominance).
     sizes[k]: what a replica of option k takes of its node type, in units (a GPU is `units_per_gpu` of them).
     spot_mode: none (no spot), any (spot and firm need not be told apart), sep (spot replicas of their own).
     """
@@ -87,6 +88,7 @@ class PoolData:
     bad_days: tuple[BadDay, ...]
     spot_mode: str
     slices: tuple[PoolSlice, ...]
+    most_live: tuple[int | None, ...]
 
 
 @dataclass(frozen=True)
@@ -162,15 +164,16 @@ def prepare(case: Case, candidates: Candidates) -> Prep:
         _pool_data(case, candidates, pool, units_per_gpu, tuple(content[p] for content in contents))
         for p, pool in enumerate(case.pools)
     )
-    return Prep(case, groups, _settle_spot_modes(candidates, pools), candidates.offers, node_types, units_per_gpu)
+    return Prep(case, groups, pools, candidates.offers, node_types, units_per_gpu)
 
 
-def _settle_spot_modes(candidates: Candidates, pools: tuple[PoolData, ...]) -> tuple[PoolData, ...]:
-    """A pool may leave open what is on spot only where no pool with spot replicas of its own shares a node type with it.
+def settle_spot_modes(prep: Prep) -> Prep:
+    """Say of every pool whether it must tell spot from firm replicas; asked once it is known which options are left.
 
+    A pool may leave open what is on spot only where no pool with spot replicas of its own shares a node type with it.
     Otherwise both kinds of node could be left with room too small for one of its replicas although the sum would do.
     """
-    settled = list(pools)
+    settled = [replace(pool, spot_mode=_spot_mode(prep, pool)) for pool in prep.pools]
     changed = True
     while changed:
         changed = False
@@ -179,7 +182,7 @@ def _settle_spot_modes(candidates: Candidates, pools: tuple[PoolData, ...]) -> t
             if pool.spot_mode == "any" and apart & {option.node_type for option in pool.options}:
                 settled[p] = replace(pool, spot_mode="sep")
                 changed = True
-    return tuple(settled)
+    return replace(prep, pools=tuple(settled))
 
 
 def _pool_slice(case: Case, candidates: Candidates, pool: Pool, day_type: str, hour: int) -> PoolSlice:
@@ -242,30 +245,32 @@ def _pool_data(
         )
         for row in case.contingencies_of(pool.pool)
     )
-    return PoolData(
-        pool, case.workloads_of(pool.pool), options, sizes, bad_days, _spot_mode(candidates, pool, options, bad_days), slices
-    )
-
-
-def _spot_mode(candidates: Candidates, pool: Pool, options: tuple[Option, ...], bad_days: tuple[BadDay, ...]) -> str:
     types = {option.node_type for option in options}
-    if pool.spot_max_frac <= 0 or not any(o.purchase == "spot" and o.node_type in types for o in candidates.offers):
+    has_spot = pool.spot_max_frac > 0 and any(o.purchase == "spot" and o.node_type in types for o in candidates.offers)
+    mode = "sep" if has_spot else "none"
+    return PoolData(pool, case.workloads_of(pool.pool), options, sizes, bad_days, mode, slices, (None,) * len(options))
+
+
+def _spot_mode(prep: Prep, pool: PoolData) -> str:
+    if pool.spot_mode == "none":
         return "none"
-    free = pool.spot_max_frac >= 1 and not any(day.spot_lost_frac > 0 for day in bad_days)
-    if free and not any(option.spans_nodes for option in options) and _sizes_pack(candidates, types):
+    free = pool.pool.spot_max_frac >= 1 and not any(day.spot_lost_frac > 0 for day in pool.bad_days)
+    types = {option.node_type for option in pool.options}
+    if free and not any(option.spans_nodes for option in pool.options) and _sizes_pack(prep, types):
         return "any"
     return "sep"
 
 
-def _sizes_pack(candidates: Candidates, types: set[str]) -> bool:
+def _sizes_pack(prep: Prep, types: set[str]) -> bool:
     """True where all replicas of these node types, of every pool, have sizes that divide each other: then they fill whole nodes.
 
     Only then may firm and spot needs of a pool be added up (solver.md section 2, "any").
     """
     for node_type in types:
-        sizes = sorted(
-            {option.gpus_per_replica / option.replicas_per_gpu for option in candidates.options if option.node_type == node_type}
-        )
+        sizes = sorted({
+            size for pool in prep.pools for option, size in zip(pool.options, pool.sizes, strict=True)
+            if option.node_type == node_type
+        })
         if any(big % small for small, big in pairwise(sizes)):
             return False
     return True

@@ -12,8 +12,9 @@ from optimizer.milp.explicit import add_explicit_pool
 from optimizer.milp.extract import extract
 from optimizer.milp.frame import Frame, build_frame, close_frame
 from optimizer.milp.menu import Menu, can_use_menus, menus
+from optimizer.milp.menu_pairs import pair_menus
 from optimizer.milp.menu_rows import add_menu_pool
-from optimizer.milp.prep import prepare
+from optimizer.milp.prep import prepare, settle_spot_modes
 from optimizer.milp.program import Term
 from optimizer.milp.solver import Solved, pulp_version, solve, solver_version
 from optimizer.plan.ledger import price_decision
@@ -53,12 +54,15 @@ def solve_case(
 
 def build(case: Case, candidates: Candidates) -> tuple[Frame, dict[str, tuple[Menu, ...]]]:
     """The whole program, closed with its cost, and the menus of the pools that use them."""
-    prep = drop_dominated_options(prepare(case, candidates))
-    steps = unit_steps(prep)
+    prep = settle_spot_modes(drop_dominated_options(prepare(case, candidates)))
+    with_menus = frozenset(pool.pool.pool for pool in prep.pools if can_use_menus(prep, pool))
+    steps = unit_steps(prep, with_menus)
     frame = build_frame(prep)
     pool_menus: dict[str, tuple[Menu, ...]] = {}
     for pool in prep.pools:
-        made = menus(pool, steps) if can_use_menus(prep, pool) else None
+        made = None
+        if pool.pool.pool in with_menus:
+            made = pair_menus(pool, steps) if len(pool.workloads) == 2 else menus(pool, steps)
         if made is None:
             add_explicit_pool(frame, pool)
         else:

@@ -15,6 +15,7 @@ from optimizer.workbook.book import Book
 from optimizer.workbook.checks_case import allowed_gpus, check_allow_lists, check_api_shapes, check_bad_days
 from optimizer.workbook.checks_ids import ModelNames, check_ids, names_of
 from optimizer.workbook.checks_rows import check_provenance, check_rows, check_same_conditions
+from optimizer.workbook.demand import read_demand
 from optimizer.workbook.demand_model import ONLY_DAY_TYPE, ONLY_WORKLOAD, DemandRead, DemandReport
 from optimizer.workbook.inputs import COMMAND_LINE, FoundSheet, Inputs, find_sheets, read_inputs
 from optimizer.workbook.narrowing import narrow_catalogs
@@ -22,7 +23,7 @@ from optimizer.workbook.opening import open_book
 from optimizer.workbook.options import LoadOptions
 from optimizer.workbook.schema import DAY_TYPES, DEMAND, WORKLOADS, table_of
 
-__all__ = ["CheckedInputs", "LoadOptions", "LoadedCase", "check_inputs", "load_case"]
+__all__ = ["CheckedForecast", "LoadOptions", "LoadedCase", "check_forecast", "load_case"]
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class LoadedCase:
 
 
 @dataclass(frozen=True)
-class CheckedInputs:
+class CheckedForecast:
     """Inputs that passed every check. case: None for a bare forecast, of which nobody said which model it is for."""
 
     case: Case | None
@@ -45,7 +46,7 @@ class CheckedInputs:
 
 def load_case(path: str | Path, options: LoadOptions | None = None) -> LoadedCase:
     """The planning case of a workbook. Raises Refused with every problem; MODEL_MISSING for a bare forecast without --model."""
-    checked = check_inputs(path, options)
+    checked = check_forecast(path, options)
     if checked.case is None:
         problem = Problem("MODEL_MISSING", "Nothing says which model the forecast is for.",
                           "Give --model NAME, or add sheets Workloads and Pools.", file=str(path))
@@ -53,11 +54,15 @@ def load_case(path: str | Path, options: LoadOptions | None = None) -> LoadedCas
     return LoadedCase(checked.case, checked.warnings, checked.demand)
 
 
-def check_inputs(path: str | Path, options: LoadOptions | None = None) -> CheckedInputs:
+def check_forecast(path: str | Path, options: LoadOptions | None = None) -> CheckedForecast:
     """Reads and checks everything `load_case` does, and accepts a bare forecast too. Raises Refused with every problem."""
     options = options or LoadOptions()
+    return check_books(_open(path, options), options)
+
+
+def check_books(books: Sequence[Book], options: LoadOptions) -> CheckedForecast:
+    """The same for files that are open already: the forecast, and the --policy workbook where there is one."""
     problems = ProblemList()
-    books = _open(path, options, problems)
     sheets = find_sheets(books, problems)
     _refuse_clashes(options, problems)
     inputs = read_inputs(sheets, options, problems)
@@ -68,7 +73,7 @@ def check_inputs(path: str | Path, options: LoadOptions | None = None) -> Checke
     check_same_conditions(inputs, problems)
     check_provenance(inputs, problems)
     check_ids(inputs, names, problems)
-    _check_workloads_given(inputs, path, problems)
+    _check_workloads_given(inputs, sheets, problems)
     demand = _read_demand(_demand_book(books, sheets, problems), inputs, options, problems)
     case = None
     if demand is not None and not problems.errors and inputs.of(WORKLOADS).present:
@@ -77,11 +82,12 @@ def check_inputs(path: str | Path, options: LoadOptions | None = None) -> Checke
     warnings = tuple(dict.fromkeys([*(problem for book in books for problem in book.warnings), *problems.warnings]))
     if warnings and (options.strict or options.reader.strict):
         raise Refused(warnings)
-    return CheckedInputs(case, warnings, demand.reports if demand is not None else ())
+    return CheckedForecast(case, warnings, demand.reports if demand is not None else ())
 
 
-def _open(path: str | Path, options: LoadOptions, problems: ProblemList) -> list[Book]:
+def _open(path: str | Path, options: LoadOptions) -> list[Book]:
     """The workbook and the one of --policy; a file that cannot be opened ends the run, after the other was tried."""
+    problems = ProblemList()
     books = []
     for each in (path, options.policy):
         if each is None:
@@ -112,11 +118,12 @@ def _refuse_clashes(options: LoadOptions, problems: ProblemList) -> None:
                        "Give --model too, or state them in Workloads.")
 
 
-def _check_workloads_given(inputs: Inputs, path: str | Path, problems: ProblemList) -> None:
+def _check_workloads_given(inputs: Inputs, sheets: dict[str, FoundSheet], problems: ProblemList) -> None:
     workloads = inputs.of(WORKLOADS)
     if workloads.present and workloads.usable and not workloads.rows:
+        found = sheets.get(WORKLOADS.sheet)
         problems.error("NO_WORKLOADS", "Sheet Workloads has no rows.", "Write a row for each workload, or remove the sheet.",
-                       file=str(path), sheet=WORKLOADS.sheet)
+                       file=found.file if found else None, sheet=WORKLOADS.sheet)
 
 
 def _demand_book(books: Sequence[Book], sheets: dict[str, FoundSheet], problems: ProblemList) -> Book:
@@ -134,17 +141,17 @@ def _demand_book(books: Sequence[Book], sheets: dict[str, FoundSheet], problems:
 
 def _read_demand(book: Book, inputs: Inputs, options: LoadOptions, problems: ProblemList) -> DemandRead | None:
     """The forecast; None where it was refused, or where the tables that say what to look for were."""
-    from optimizer.workbook.demand import read_demand
-
     workloads, day_types = inputs.of(WORKLOADS), inputs.of(DAY_TYPES)
     if not (workloads.usable and day_types.usable):
         return None
     named = [str(row["workload"]) for row in workloads.rows if row["workload"] is not None]
-    days = {str(row["day_type"]): row["days"] for row in day_types.rows if row["day_type"] is not None}
+    # Days that were refused still have a name to look for, and no weight.
+    days = {str(row["day_type"]): row["days"] or 1.0 for row in day_types.rows if row["day_type"] is not None}
+    tokens = {str(row["workload"]): float(row["output_tokens"]) for row in workloads.rows if row["output_tokens"] is not None}
     from_option = any(row.file == COMMAND_LINE for row in workloads.rows)
     wanted = named if workloads.present and not from_option else None
     try:
-        demand = read_demand(book, workloads=wanted, day_types=days or None, options=options.reader)
+        demand = read_demand(book, options.reader, workloads=wanted, day_types=days or None, tokens_per_request=tokens)
     except Refused as refused:
         problems.errors.extend(refused.errors)
         problems.warnings.extend(refused.warnings)

@@ -231,7 +231,10 @@ def _number(column: Column, value: CellValue, reading: Reading) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         hint = "Format the cell as a number and type it again."
         raise BadCell("NOT_A_NUMBER", f"{column.key} is {_shown(value)}, where a number is due.", hint)
-    number = _text_number(column, value, reading) if isinstance(value, str) else float(value)
+    try:
+        number = _text_number(column, value, reading) if isinstance(value, str) else float(value)
+    except OverflowError:
+        number = math.inf
     if not math.isfinite(number):
         raise BadCell("NOT_A_NUMBER", f"{column.key} is {number}, which is not a finite number.")
     _check_range(column, number)

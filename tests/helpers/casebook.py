@@ -9,6 +9,7 @@ from typing import Any
 
 import xlsxwriter
 
+from optimizer.workbook.book import Book, Cell, Sheet
 from optimizer.workbook.schema import table_of
 
 Tables = Mapping[str, Sequence[Mapping[str, Any]]]
@@ -31,6 +32,32 @@ def write_casebook(path: Path, tables: Tables, *, first_row: int = 0, formats: M
                 for column, header in enumerate(headers):
                     _write(sheet, number, column, row.get(header), styles.get(header), dates)
     return path
+
+
+def book_of(tables: Tables, file: str = "case.xlsx", *, first_row: int = 1) -> Book:
+    """The same workbook without a file: what opening it would give. first_row: 1-based row of the headers."""
+    return Book(file, sha256="0" * 64, sheets=[_sheet_of(name, rows, first_row) for name, rows in tables.items()])
+
+
+def _sheet_of(name: str, rows: Sequence[Mapping[str, Any]], first_row: int) -> Sheet:
+    headers = headers_of(name, rows)
+    cells = {(first_row, column): Cell(header) for column, header in enumerate(headers, 1)}
+    for number, row in enumerate(rows, first_row + 1):
+        for column, header in enumerate(headers, 1):
+            value = row.get(header)
+            if isinstance(value, Cell):
+                cells[number, column] = value
+            elif value not in (None, ""):
+                cells[number, column] = Cell(_typed(value))
+    return Sheet(name, cells)
+
+
+def _typed(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return ";".join(str(part) for part in value)
+    if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+        return datetime.datetime.combine(value, datetime.time())
+    return value
 
 
 def headers_of(sheet: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:

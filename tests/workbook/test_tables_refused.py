@@ -1,0 +1,385 @@
+"""What is wrong in a table is refused with its code, sheet and exact cell, and everything wrong at once."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+
+from optimizer.errors import Refused
+from optimizer.workbook.book import column_letters
+from optimizer.workbook.load import load_case
+from optimizer.workbook.schema import DEMAND, DISCOUNTS, POLICY, TABLES
+from tests.helpers.casebook import headers_of, write_casebook
+from tests.helpers.tables import NO_CATALOGS, errors_of, load_tables, small_tables
+
+CHECKED = [table for table in TABLES if table not in (DEMAND, DISCOUNTS)]
+
+
+def cell_of(tables: dict[str, Any], sheet: str, key: str, number: int = 0) -> str:
+    return f"{column_letters(headers_of(sheet, tables[sheet]).index(key) + 1)}{number + 2}"
+
+
+def only_error(tables: dict[str, Any]) -> tuple[str, str | None, str | None]:
+    errors = errors_of(tables)
+    assert len(errors) == 1, [error.sentence() for error in errors]
+    assert errors[0].file == "case.xlsx"
+    return errors[0].code, errors[0].sheet, errors[0].cell
+
+
+def test_the_small_tables_load_without_a_warning() -> None:
+    assert [warning.sentence() for warning in load_tables(small_tables()).warnings] == []
+
+
+@pytest.mark.parametrize(("sheet", "key"), [(table.sheet, column.key) for table in CHECKED for column in table.required])
+def test_a_missing_column(sheet: str, key: str) -> None:
+    tables = small_tables()
+    for row in tables[sheet]:
+        row.pop(key)
+    code, found, cell = only_error(tables)
+    assert (code, found, cell) == ("MISSING_COLUMN", sheet, None)
+
+
+@pytest.mark.parametrize(("sheet", "key"), [(table.sheet, column.key) for table in CHECKED for column in table.required])
+def test_an_empty_required_cell(sheet: str, key: str) -> None:
+    tables = small_tables()
+    last = len(tables[sheet])
+    tables[sheet].append({**tables[sheet][0], key: None, "note": "x"})
+    errors = errors_of(tables)
+    assert ("MISSING_VALUE", sheet, cell_of(tables, sheet, key, last)) in {(each.code, each.sheet, each.cell) for each in errors}
+
+
+def wrong_cells() -> list[tuple[str, str, Any, str]]:
+    found: list[tuple[str, str, Any, str]] = []
+    for table in CHECKED:
+        if table is POLICY:
+            continue
+        for column in table.columns:
+            if column.not_built:
+                continue
+            if column.kind in ("number", "whole", "fraction", "occupancy"):
+                found += [
+                    (table.sheet, column.key, "a few", "NOT_A_NUMBER"),
+                    (table.sheet, column.key, "nan", "NOT_A_NUMBER"),
+                    (table.sheet, column.key, "12,800", "AMBIGUOUS_NUMBER"),
+                ]
+                if column.low == 0:
+                    found.append((table.sheet, column.key, -1, "NEGATIVE_VALUE"))
+                if column.high == 1:
+                    found.append((table.sheet, column.key, 70, "FRACTION_OUT_OF_RANGE"))
+            if column.kind == "whole":
+                found.append((table.sheet, column.key, 1.5, "NOT_WHOLE"))
+            if column.kind == "choice":
+                found.append((table.sheet, column.key, "whatever", "UNKNOWN_CHOICE"))
+            if column.kind == "hours":
+                found += [
+                    (table.sheet, column.key, datetime.date(2026, 8, 12), "HOURS_READ_AS_DATE"),
+                    (table.sheet, column.key, "8 to noon", "NOT_HOURS"),
+                ]
+            if column.kind == "date":
+                found.append((table.sheet, column.key, "next year", "NOT_A_DATE"))
+            if column.kind == "yes_no":
+                found.append((table.sheet, column.key, "perhaps", "NOT_YES_NO"))
+    return found
+
+
+@pytest.mark.parametrize(("sheet", "key", "value", "code"), wrong_cells())
+def test_a_wrong_cell_of_any_column_is_named(sheet: str, key: str, value: Any, code: str) -> None:
+    tables = small_tables()
+    tables[sheet][0][key] = value
+    assert only_error(tables) == (code, sheet, cell_of(tables, sheet, key))
+
+
+@pytest.mark.parametrize(
+    ("sheet", "key", "value", "code"),
+    [
+        ("Workloads", "pool", "chatt", "UNKNOWN_POOL"),
+        ("Workloads", "model", "7b", "UNKNOWN_MODEL"),
+        ("Workloads", "precision", "fp8", "UNKNOWN_MODEL"),
+        ("Workloads", "api", "hosted;other", "UNKNOWN_API"),
+        ("Pools", "node_types", "80gx2;b300x8", "UNKNOWN_NODE_TYPE"),
+        ("Contingencies", "pool", "chat;batch", "UNKNOWN_POOL"),
+        ("Goodput", "model", "7b", "UNKNOWN_MODEL"),
+        ("Goodput", "precision", "fp8", "UNKNOWN_MODEL"),
+        ("Offers", "node_type", "b300x8", "UNKNOWN_NODE_TYPE"),
+        ("Offers", "site", "cellar", "UNKNOWN_SITE"),
+        ("Existing", "offer", "old", "UNKNOWN_OFFER"),
+        ("Existing", "offer", "hourly", "EXISTING_NOT_HELD"),
+    ],
+)
+def test_ids_that_nobody_defines(sheet: str, key: str, value: str, code: str) -> None:
+    tables = small_tables()
+    tables["Workloads"][0].update(input_tokens=1000, output_tokens=100)
+    tables["Goodput"][0].update(input_tokens=1000, output_tokens=100)
+    tables[sheet][0][key] = value
+    assert only_error(tables) == (code, sheet, cell_of(tables, sheet, key))
+
+
+@pytest.mark.parametrize("sheet", [table.sheet for table in CHECKED])
+def test_a_repeated_key_names_both_rows(sheet: str) -> None:
+    tables = small_tables()
+    if sheet == "Existing":
+        tables[sheet][0]["expires"] = datetime.date(2027, 12, 31)
+    tables[sheet].append(dict(tables[sheet][0]))
+    key = "key" if sheet == "Policy" else {"Models": "model", "Goodput": "model"}.get(sheet, headers_of(sheet, tables[sheet])[0])
+    where = cell_of(tables, sheet, key, len(tables[sheet]) - 1)
+    errors = errors_of(tables)
+    assert [(error.code, error.sheet, error.cell) for error in errors] == [("DUPLICATE_KEY", sheet, where)]
+    first = "B2" if sheet == "Policy" else cell_of(tables, sheet, key)
+    assert first.lstrip("AB") in errors[0].message
+
+
+def test_models_repeat_under_another_spelling() -> None:
+    tables = small_tables()
+    tables["Models"].append({**tables["Models"][0], "model": "70-B", "precision": "INT 8"})
+    assert only_error(tables) == ("DUPLICATE_KEY", "Models", "A3")
+
+
+def row_rules() -> list[tuple[str, dict[str, Any], str, str]]:
+    return [
+        ("NodeTypes", {"replica_span_gpus": 1}, "SPAN_UNDER_NODE", "replica_span_gpus"),
+        ("Models", {"weights_gb": None, "total_params_b": 70}, "WEIGHTS_MISSING", "weights_gb"),
+        ("Models", {"kv_gb_per_seq": None}, "KV_MISSING", "kv_gb_per_seq"),
+        ("Goodput", {"tp": 4}, "TP_OVER_GPUS", "tp"),
+        ("Goodput", {"replicas_per_gpu": 2}, "SHARE_NEEDS_ONE_GPU", "replicas_per_gpu"),
+        ("Offers", {"min_nodes": 200}, "MIN_OVER_MAX", "min_nodes"),
+        ("Offers", {"upfront_usd_per_node": 10, "term_months": None}, "TERM_MISSING", "term_months"),
+        ("Offers", {"purchase": "spot"}, "PRICE_NOT_USED", "held_usd_per_node_h"),
+        (
+            "Offers",
+            {"purchase": "on_demand", "held_usd_per_node_h": 0, "used_usd_per_node_h": 1, "upfront_usd_per_node": 5},
+            "PRICE_NOT_USED",
+            "upfront_usd_per_node",
+        ),
+        ("Sites", {"total_kw": 100}, "PUE_MISSING", "pue"),
+        ("Sites", {"usd_per_kwh": 0.1}, "PUE_MISSING", "pue"),
+        ("Sites", {"kw_per_rack": None, "slots_per_rack": None}, "RACK_SIZE_MISSING", "kw_per_rack"),
+    ]
+
+
+@pytest.mark.parametrize(("sheet", "changes", "code", "key"), row_rules())
+def test_figures_that_need_or_contradict_each_other(sheet: str, changes: dict[str, Any], code: str, key: str) -> None:
+    tables = small_tables()
+    if sheet == "Offers":
+        tables["Existing"] = []
+    tables[sheet][0].update(changes)
+    tables[sheet][0].setdefault(key, None)
+    assert only_error(tables) == (code, sheet, cell_of(tables, sheet, key))
+
+
+def test_free_energy_needs_no_pue() -> None:
+    tables = small_tables()
+    tables["Sites"][0]["usd_per_kwh"] = 0
+    assert load_tables(tables).case.sites[0].pue is None
+
+
+@pytest.mark.parametrize(
+    ("sheet", "key", "value"),
+    [
+        ("Workloads", "deferrable_hours", 4),
+        ("Pools", "occupancy_frac", "auto"),
+        ("Pools", "wait_prob_max_frac", 0.05),
+        ("Pools", "ready_hours", 1),
+        ("Pools", "fixed_nodes", 2),
+        ("Pools", "fixed_node_type", "80gx2"),
+        ("Contingencies", "replicas_lost_frac", 0.1),
+        ("Contingencies", "scope", "zone"),
+        ("Contingencies", "on_demand_obtainable_frac", 0.8),
+    ],
+)
+def test_what_is_not_built_yet_says_so(sheet: str, key: str, value: Any) -> None:
+    tables = small_tables()
+    tables[sheet][0][key] = value
+    assert only_error(tables) == ("NOT_BUILT_YET", sheet, cell_of(tables, sheet, key))
+
+
+def test_its_defaults_are_accepted() -> None:
+    tables = small_tables()
+    tables["Workloads"][0]["deferrable_hours"] = 0
+    tables["Pools"][0].update(wait_prob_max_frac=0.01, ready_hours=0, fixed_nodes=0, fixed_node_type=None)
+    tables["Contingencies"][0].update(replicas_lost_frac=0, scope="pool", on_demand_obtainable_frac=1)
+    tables["Discounts"] = []
+    assert load_tables(tables).case.pools[0].wait_prob_max_frac == 0.01
+
+
+def test_discounts_are_not_built_yet() -> None:
+    tables = small_tables()
+    tables["Discounts"] = [{"discount": "d", "offer": "hourly", "discounted_usd_per_node_h": 1.0}]
+    assert only_error(tables) == ("NOT_BUILT_YET", "Discounts", "A2")
+
+
+def test_pools_serve_one_model() -> None:
+    tables = small_tables()
+    tables["Models"].append({**tables["Models"][0], "model": "8b"})
+    tables["Workloads"].append({"workload": "batch", "pool": "chat", "model": "8b", "precision": "int8"})
+    tables["Demand"] += [{"workload": "batch", "hour": hour, "output_tps": 1.0} for hour in range(24)]
+    assert only_error(tables) == ("POOL_SEVERAL_MODELS", "Workloads", "C3")
+
+
+def test_several_precisions_must_be_chosen_from() -> None:
+    tables = small_tables()
+    tables["Models"].append({**tables["Models"][0], "precision": "fp16"})
+    tables["Workloads"][0]["precision"] = None
+    assert only_error(tables) == ("PRECISION_MISSING", "Workloads", "D2")
+
+
+@pytest.mark.parametrize(
+    ("changes", "price"),
+    [
+        ({}, {}),
+        ({"input_tokens": 1000}, {}),
+        ({}, {"input_usd_per_mtok": 0, "max_input_tps": 1000}),
+        ({}, {"input_usd_per_mtok": 0, "max_total_tps": 1000}),
+        ({}, {"input_usd_per_mtok": 0, "max_rpm": 60}),
+    ],
+)
+def test_an_api_that_counts_input_or_requests_needs_a_shape(changes: dict[str, Any], price: dict[str, Any]) -> None:
+    tables = small_tables()
+    tables["Workloads"][0].update(api="hosted", **changes)
+    tables["ApiPrices"][0].update(price)
+    assert only_error(tables) == ("API_NEEDS_SHAPE", "Workloads", cell_of(tables, "Workloads", "api"))
+
+
+def test_an_api_without_input_price_needs_no_shape() -> None:
+    tables = small_tables()
+    tables["Workloads"][0]["api"] = "hosted"
+    tables["ApiPrices"][0]["input_usd_per_mtok"] = 0
+    assert load_tables(tables).case.workloads[0].api == ("hosted",)
+
+
+def test_input_in_the_forecast_is_a_shape() -> None:
+    tables = small_tables()
+    tables["Workloads"][0]["api"] = "hosted"
+    for row in tables["Demand"]:
+        row["input_tps"] = row["output_tps"] * 4
+    workload = load_tables(tables).case.workloads[0]
+    assert workload.input_per_output("day", 3) == pytest.approx(4)
+
+
+def test_a_site_needs_the_power_of_its_nodes() -> None:
+    tables = small_tables()
+    tables["NodeTypes"][0]["node_kw"] = None
+    tables["Offers"][0]["site"] = "hall"
+    assert only_error(tables) == ("SITE_NEEDS_NODE_KW", "Offers", cell_of(tables, "Offers", "site"))
+
+
+def test_a_pool_without_workload_cannot_be_live() -> None:
+    tables = small_tables()
+    tables["Pools"].append({"pool": "lab", "kind": "experiments", "min_live": 1})
+    assert only_error(tables) == ("POOL_WITHOUT_WORKLOAD", "Pools", "E3")
+
+
+def test_twenty_three_hours() -> None:
+    tables = small_tables()
+    del tables["Demand"][7]
+    errors = errors_of(tables)
+    assert {error.sheet for error in errors} == {"Demand"}
+    assert "MISSING_HOUR" in {error.code for error in errors}
+
+
+def test_a_workload_without_demand() -> None:
+    tables = small_tables()
+    tables["Workloads"].append({**tables["Workloads"][0], "workload": "search"})
+    errors = errors_of(tables)
+    assert {error.sheet for error in errors} <= {"Demand", "Workloads"}
+    assert any("search" in error.message for error in errors)
+
+
+def test_five_faults_are_five_problems() -> None:
+    tables = small_tables()
+    tables["Workloads"][0]["pool"] = "nowhere"
+    tables["Pools"][0]["occupancy_frac"] = 60
+    tables["Offers"][0]["held_usd_per_node_h"] = "twenty"
+    tables["Offers"][1]["node_type"] = "b300x8"
+    tables["Sites"][0]["racks"] = -1
+    found = {(error.code, error.sheet, error.cell) for error in errors_of(tables)}
+    assert found == {
+        ("UNKNOWN_POOL", "Workloads", "B2"),
+        ("FRACTION_OUT_OF_RANGE", "Pools", "C2"),
+        ("NOT_A_NUMBER", "Offers", "D2"),
+        ("UNKNOWN_NODE_TYPE", "Offers", "B3"),
+        ("NEGATIVE_VALUE", "Sites", "B2"),
+    }
+
+
+def test_a_refused_table_blames_nobody_who_names_it() -> None:
+    tables = small_tables()
+    for row in tables["NodeTypes"]:
+        del row["node_type"]
+    for row in tables["Models"]:
+        del row["precision"]
+    assert [(error.code, error.sheet) for error in errors_of(tables)] == [
+        ("MISSING_COLUMN", "NodeTypes"),
+        ("MISSING_COLUMN", "Models"),
+    ]
+
+
+def edited(folder: Path, edit: Any) -> list[tuple[str, str | None, str | None]]:
+    """Problems of the small tables after an edit by hand in openpyxl."""
+    path = write_casebook(folder / "case.xlsx", small_tables())
+    book = openpyxl.load_workbook(path)
+    edit(book)
+    book.save(path)
+    with pytest.raises(Refused) as caught:
+        load_case(path, NO_CATALOGS)
+    return [(error.code, error.sheet, error.cell) for error in caught.value.errors]
+
+
+def test_a_formula_that_was_never_computed(tmp_path: Path) -> None:
+    def edit(book: Any) -> None:
+        book["Offers"]["D2"] = "=2*2.5"
+
+    assert edited(tmp_path, edit) == [("FORMULA_NO_VALUE", "Offers", "D2")]
+
+
+def test_an_error_value(tmp_path: Path) -> None:
+    def edit(book: Any) -> None:
+        book["NodeTypes"]["D2"] = "#N/A"
+        book["NodeTypes"]["D2"].data_type = "e"
+
+    assert edited(tmp_path, edit) == [("CELL_ERROR", "NodeTypes", "D2")]
+
+
+def test_merged_cells(tmp_path: Path) -> None:
+    def edit(book: Any) -> None:
+        book["Offers"].merge_cells("B2:B3")
+
+    assert ("MERGED_CELLS", "Offers", "B2:B3") in edited(tmp_path, edit)
+
+
+def test_hidden_rows_are_asked_about(tmp_path: Path) -> None:
+    def edit(book: Any) -> None:
+        book["Offers"].row_dimensions[3].hidden = True
+
+    assert edited(tmp_path, edit) == [("HIDDEN_ROWS", "Offers", "A3")]
+
+
+def test_a_hidden_sheet_is_asked_about(tmp_path: Path) -> None:
+    def edit(book: Any) -> None:
+        book["Offers"].sheet_state = "hidden"
+
+    assert edited(tmp_path, edit) == [("HIDDEN_SHEET", "Offers", None)]
+
+
+def test_a_column_named_twice(tmp_path: Path) -> None:
+    def edit(book: Any) -> None:
+        book["Offers"]["M1"] = "At most (nodes)"
+
+    assert edited(tmp_path, edit) == [("DUPLICATE_COLUMN", "Offers", "M1")]
+
+
+def test_a_sheet_without_a_header(tmp_path: Path) -> None:
+    def edit(book: Any) -> None:
+        for cell in book["Pools"][1]:
+            cell.value = None
+
+    assert edited(tmp_path, edit) == [("NO_HEADER", "Pools", None)]
+
+
+def test_nothing_infinite_reaches_the_case() -> None:
+    case = load_tables(small_tables()).case
+    assert all(math.isfinite(value) for value in case.workloads[0].demand[0].output_tps)

@@ -36,21 +36,20 @@ def read_demand(
     options: ReaderOptions | None = None,
     *,
     workloads: Sequence[str] | None = None,
-    day_types: Sequence[str] | None = None,
-    days: Mapping[str, float] | None = None,
+    day_types: Mapping[str, float] | Sequence[str] | None = None,
     tokens_per_request: Mapping[str, float] | None = None,
 ) -> DemandRead:
     """Read the demand of an opened book, in tok/s.
 
     workloads: names on the Workloads sheet; None = there is none, and the one demand is workload `demand`. day_types: names on the
-    DayTypes sheet; None = there is none, and the day type is `day` (or those of --profile). days: day type -> days, to weight the
-    mean. tokens_per_request: workload -> output tokens of one request, where Workloads says so. Warnings of the book are handed on.
+    DayTypes sheet, with their days where the mean is to be weighted; None = there is none, and the day type is `day` (or those of
+    --profile). tokens_per_request: workload -> output tokens of one request, where Workloads says so. Warnings of the book are handed on.
     Raises Refused with every problem found, and with the warnings as errors under `options.strict`.
     """
     options = options or ReaderOptions()
     problems = ProblemList()
     problems.warnings += book.warnings
-    reader = _DemandReader(book, options, workloads, day_types, days or {}, tokens_per_request or {}, problems)
+    reader = _DemandReader(book, options, workloads, day_types, tokens_per_request or {}, problems)
     read = reader.read()
     if options.strict and problems.warnings:
         problems.errors += problems.warnings
@@ -72,10 +71,19 @@ class _Loaded:
 
 
 class _DemandReader:
-    def __init__(self, book: Book, options: ReaderOptions, workloads: Sequence[str] | None, day_types: Sequence[str] | None,
-                 days: Mapping[str, float], tokens_per_request: Mapping[str, float], problems: ProblemList) -> None:
-        self.book, self.options, self.workloads, self.day_types = book, options, workloads, day_types
-        self.days, self.tokens_per_request, self.problems = days, tokens_per_request, problems
+    def __init__(
+        self,
+        book: Book,
+        options: ReaderOptions,
+        workloads: Sequence[str] | None,
+        day_types: Mapping[str, float] | Sequence[str] | None,
+        tokens_per_request: Mapping[str, float],
+        problems: ProblemList,
+    ) -> None:
+        self.book, self.options, self.workloads = book, options, workloads
+        self.day_types = list(day_types) if day_types is not None else None
+        self.days = dict(day_types) if isinstance(day_types, Mapping) else {}
+        self.tokens_per_request, self.problems = tokens_per_request, problems
         self.sheet = ""
         self.cached: dict[str, float] = {}
 
@@ -92,7 +100,9 @@ class _DemandReader:
                 return None
             table, rows = place.table, None
         self.table = table
-        chosen = ColumnChooser(self.book, table, self.options, self.workloads, place.explicit or place.bare is not None, self.problems).choose()
+        chosen = ColumnChooser(
+            self.book, table, self.options, self.workloads, place.explicit or place.bare is not None, self.problems
+        ).choose()
         if chosen is None or not chosen.picks:
             return None
         reader = RowReader(self.book, table, self.options, chosen.picks, self.problems)
@@ -123,14 +133,27 @@ class _DemandReader:
         """24 numbers without header as a table whose only column they are; a text just above them may state the unit."""
         row, column = bare.cells[0]
         if hours_beside(bare):
-            self.problems.warn("HOURS_BESIDE_RANGE", "hours seem to stand beside the range; the numbers were taken as hours 0 to 23 in order.",
-                               "Name a range with the hours and the header in it.", file=self.book.file, sheet=self.sheet,
-                               cell=bare.grid.at(row, column))
+            self.problems.warn(
+                "HOURS_BESIDE_RANGE",
+                "hours seem to stand beside the range; the numbers were taken as hours 0 to 23 in order.",
+                "Name a range with the hours and the header in it.",
+                file=self.book.file,
+                sheet=self.sheet,
+                cell=bare.grid.at(row, column),
+            )
         sheet_grid = Grid(bare.grid.sheet, bare.grid.sheet.cells)
         above = sheet_grid.turned() if bare.grid.transposed else sheet_grid
         header = above.value(row - 1, column)
         text = clean(header) if isinstance(header, str) else ""
-        one = Column(column, "output", text, words(text), "", (row - 1, column) if text else (row, column), find_unit(text) if text else UnitFound(None, ""))
+        one = Column(
+            column,
+            "output",
+            text,
+            words(text),
+            "",
+            (row - 1, column) if text else (row, column),
+            find_unit(text) if text else UnitFound(None, ""),
+        )
         hour = Column(column, "hour", "", "", "", (row, column), UnitFound(None, ""))
         return Table(bare.grid, row, hour, (one,), tuple(key[0] for key in bare.cells), by_words=False)
 
@@ -148,7 +171,12 @@ class _DemandReader:
             row, number = column.header_at
             value = self.table.grid.value(row, number)
             if isinstance(value, str) and has_control_characters(value):
-                self._warn("CONTROL_CHARACTERS", "holds characters that no sheet shows; they were left out.", "Type the header anew.", self._at(row, number))
+                self._warn(
+                    "CONTROL_CHARACTERS",
+                    "holds characters that no sheet shows; they were left out.",
+                    "Type the header anew.",
+                    self._at(row, number),
+                )
 
     def _load(self, pick: Pick, chosen: Chosen, rows: Rows, reader: RowReader, settler: UnitSettler) -> _Loaded | None:
         column = pick.column.column
@@ -170,7 +198,12 @@ class _DemandReader:
         values: dict[int, float | None] = {}
         for row, value, each in zip(rows.hours, numbers.values, factors, strict=True):
             if value is not None and value < 0:
-                self._error("NEGATIVE_DEMAND", f"is {value:,.10g}; demand cannot be below 0.", "Correct the sign.", self._at(row.row, column))
+                self._error(
+                    "NEGATIVE_DEMAND",
+                    f"is {value:,.10g}; demand cannot be below 0.",
+                    "Correct the sign.",
+                    self._at(row.row, column),
+                )
             values[row.row] = None if value is None else value * each
         return _Loaded(pick, unit, shown, values)
 
@@ -182,8 +215,13 @@ class _DemandReader:
         read = read_numbers([cell if cell is not None else Cell(0.0) for cell in cells], self.options.locale)
         missing = [index for index, cell in enumerate(cells) if cell is None and index not in skipped]
         for index in missing[:LISTED_MAX]:
-            more = f" ({len(missing) - LISTED_MAX} more hours are empty)" if index == missing[LISTED_MAX - 1:LISTED_MAX][-1:] and len(missing) > LISTED_MAX else ""
-            self._error("MISSING_VALUE", f"is empty{more}.", "Type the number; 0 where nothing is expected.", self._at(rows.hours[index].row, column))
+            more = f" (as are {len(missing) - LISTED_MAX} more hours)" if len(missing) > LISTED_MAX else ""
+            self._error(
+                "MISSING_VALUE",
+                f"is empty{more}.",
+                "Type the number; 0 where nothing is expected.",
+                self._at(rows.hours[index].row, column),
+            )
         counts: dict[str, int] = {}
         for problem in read.problems:
             if problem.index in skipped:
@@ -192,8 +230,12 @@ class _DemandReader:
             if counts[problem.code] <= (1 if problem.code == "FORMULA_NO_VALUE" else LISTED_MAX):
                 self._error(problem.code, problem.message, problem.fix, self._at(rows.hours[problem.index].row, column))
         if read.texts and self.book.kind != "text":
-            self._warn("TEXT_NUMBERS", f"{len(read.texts)} numbers of the column are stored as text and were read as numbers.", "Convert the column to numbers.",
-                       self._at(rows.hours[read.texts[0]].row, column))
+            self._warn(
+                "TEXT_NUMBERS",
+                f"{len(read.texts)} numbers of the column are stored as text and were read as numbers.",
+                "Convert the column to numbers.",
+                self._at(rows.hours[read.texts[0]].row, column),
+            )
         if missing:
             values = tuple(None if index in missing else value for index, value in enumerate(read.values))
             return NumberColumn(values, read.problems, read.texts, read.percent)
@@ -204,7 +246,9 @@ class _DemandReader:
         if not self.options.day:
             return frozenset()
         wanted = self.options.day.strip()
-        outside = frozenset(index for index, row in enumerate(rows.hours) if row.stamp.day is not None and str(row.stamp.day) != wanted)
+        outside = frozenset(
+            index for index, row in enumerate(rows.hours) if row.stamp.day is not None and str(row.stamp.day) != wanted
+        )
         return outside if len(outside) < len(rows.hours) else frozenset()
 
     def _percent_unit(self, pick: Pick, numbers: NumberColumn, rows: Rows) -> Unit | None:
@@ -213,25 +257,46 @@ class _DemandReader:
         read = sum(value is not None for value in numbers.values)
         first = self._at(rows.hours[0].row, pick.column.column)
         if numbers.percent < read:
-            self._error("MIXED_PERCENT", f"{numbers.percent} of {read} numbers of the column are in percent.", "Format the whole column alike.", first)
+            self._error(
+                "MIXED_PERCENT",
+                f"{numbers.percent} of {read} numbers of the column are in percent.",
+                "Format the whole column alike.",
+                first,
+            )
             return None
         stated = pick.column.unit.unit or (pick.column.unit_cell.unit if pick.column.unit_cell else None)
         if stated is not None and stated.kind != "share":
-            self._error("UNIT_CONFLICT", f"the header says {stated.label} and the cells are in percent.", "Correct the number format or the header.", at)
+            self._error(
+                "UNIT_CONFLICT",
+                f"the header says {stated.label} and the cells are in percent.",
+                "Correct the number format or the header.",
+                at,
+            )
             return None
         said = UnitSettler(self.book, self.table, self.options, {}, self.problems).said
         if said is not None and said.kind != "share":
-            self._error("UNIT_CONFLICT", f"--unit says {said.label} and the cells are in percent.", "Leave --unit out and say --peak with the peak in tok/s.", at)
+            self._error(
+                "UNIT_CONFLICT",
+                f"--unit says {said.label} and the cells are in percent.",
+                "Leave --unit out and say --peak with the peak in tok/s.",
+                at,
+            )
             return None
         return stated or Unit("share", 1.0, 1.0, "% of peak")
 
     def _formulas_all_zero(self, pick: Pick, rows: Rows) -> None:
         cells = [self.table.grid.cell(row.row, pick.column.column) for row in rows.hours]
         if cells and all(cell.formula and cell.value == 0 for cell in cells) and not self.options.recalc:
-            self._error("FORMULA_ZERO", "every formula of the column has the saved value 0, as programs write that do not compute.",
-                        "Open the file in Excel and save it, or run with --recalc libreoffice.", self._at(rows.hours[0].row, pick.column.column))
+            self._error(
+                "FORMULA_ZERO",
+                "every formula of the column has the saved value 0, as programs write that do not compute.",
+                "Open the file in Excel and save it, or run with --recalc libreoffice.",
+                self._at(rows.hours[0].row, pick.column.column),
+            )
 
-    def _factors(self, pick: Pick, unit: Unit, chosen: Chosen, rows: Rows, numbers: NumberColumn) -> tuple[list[float], str] | None:
+    def _factors(
+        self, pick: Pick, unit: Unit, chosen: Chosen, rows: Rows, numbers: NumberColumn
+    ) -> tuple[list[float], str] | None:
         """What each row's number is multiplied with to become tok/s (tokens for counts), and how the unit is shown."""
         at = self._at(*pick.column.header_at)
         if unit.kind in ("tokens", "tokens_per_row"):
@@ -243,52 +308,83 @@ class _DemandReader:
             peak = self.options.peak or 0.0
             return [scale * peak] * len(rows.hours), f"{unit.label} ({peak:,.10g} tok/s)"
         if pick.is_input:
-            self._error("UNIT_NOT_INPUT", f"({pick.column.header!r}) counts requests; input must be in tokens.", "Give input tokens, or delete the column.", at)
+            self._error(
+                "UNIT_NOT_INPUT",
+                f"({pick.column.header!r}) counts requests; input must be in tokens.",
+                "Give input tokens, or delete the column.",
+                at,
+            )
             return None
         if chosen.tokens_per_request is not None and self.options.tokens_per_request is None:
             helper = chosen.tokens_per_request.column
-            read = read_numbers([self.table.grid.cell(row.row, helper) if (row.row, helper) in self.table.grid.cells else Cell(None) for row in rows.hours],
-                                self.options.locale)
+            read = read_numbers(
+                [
+                    self.table.grid.cell(row.row, helper) if (row.row, helper) in self.table.grid.cells else Cell(None)
+                    for row in rows.hours
+                ],
+                self.options.locale,
+            )
             if all(value is not None and value > 0 for value in read.values):
-                return [unit.factor * (value or 0.0) for value in read.values], f"{unit.label} x {chosen.tokens_per_request.header}"
+                return [
+                    unit.factor * (value or 0.0) for value in read.values
+                ], f"{unit.label} x {chosen.tokens_per_request.header}"
         if self.options.tokens_per_request is not None:
             each = self.options.tokens_per_request
             return [unit.factor * each] * len(rows.hours), f"{unit.label} x {each:,.10g} tokens"
         known = [self._tokens_of(pick, row) for row in rows.hours]
         if known and all(value is not None for value in known):
             return [unit.factor * (value or 0.0) for value in known], f"{unit.label} x output_tokens of Workloads"
-        self._error("UNIT_NEEDS_TOKENS_PER_REQUEST", f"({pick.column.header!r}) counts requests, and the output tokens of a request are not known.",
-                    "Say --tokens-per-request with the mean output tokens of a request, for instance 250, or fill output_tokens in Workloads.", at)
+        self._error(
+            "UNIT_NEEDS_TOKENS_PER_REQUEST",
+            f"({pick.column.header!r}) counts requests, and the output tokens of a request are not known.",
+            "Say --tokens-per-request with the mean output tokens of a request, for instance 250, or fill output_tokens in Workloads.",
+            at,
+        )
         return None
 
     def _tokens_of(self, pick: Pick, row: HourRow) -> float | None:
         name = pick.workload
         if not name:
             columns = self.table.of("workload")
-            name = match_workload(str(self.table.grid.filled(row.row, columns[0].column).value or ""), list(self.tokens_per_request)) or ""
+            name = (
+                match_workload(str(self.table.grid.filled(row.row, columns[0].column).value or ""), list(self.tokens_per_request))
+                or ""
+            )
         return self.tokens_per_request.get(name)
 
     def _share_scale(self, pick: Pick, unit: Unit, numbers: NumberColumn, at: str) -> float | None:
         """1 where shares are 0..1, 0.01 where they are 0..100; decided by formats, by a peak of exactly 1 or 100, or refused."""
         values = [value for value in numbers.values if value is not None]
         top = max(values, default=0.0)
-        if numbers.percent:
-            scale = 1.0
-        elif abs(top - 1) <= _SHARE_SLACK:
+        if numbers.percent or abs(top - 1) <= _SHARE_SLACK:
             scale = 1.0
         elif abs(top - 100) <= _SHARE_SLACK * 100 or (top > 1 and unit.label.startswith("%")):
             scale = 0.01
         elif top < 1 and not unit.label.startswith("%"):
             scale = 1.0
         else:
-            self._error("SHARE_UNCLEAR", f"the largest share is {top:,.10g}: of 1, or of 100?", "Format the column as percent in Excel and save.", at)
+            self._error(
+                "SHARE_UNCLEAR",
+                f"the largest share is {top:,.10g}: of 1, or of 100?",
+                "Format the column as percent in Excel and save.",
+                at,
+            )
             return None
         if top * scale > 1 + _SHARE_SLACK:
-            self._error("SHARE_ABOVE_PEAK", f"the largest share is {top * scale:.4%} of the peak.", "Shares of the peak end at 100 %; correct them.", at)
+            self._error(
+                "SHARE_ABOVE_PEAK",
+                f"the largest share is {top * scale:.4%} of the peak.",
+                "Shares of the peak end at 100 %; correct them.",
+                at,
+            )
             return None
         if self.options.peak is None:
-            self._error("UNIT_NEEDS_PEAK", f"({pick.column.header!r}) is a share of the peak, and the peak is not stated.",
-                        "Say --peak with the peak in tok/s, for instance --peak 12800.", at)
+            self._error(
+                "UNIT_NEEDS_PEAK",
+                f"({pick.column.header!r}) is a share of the peak, and the peak is not stated.",
+                "Say --peak with the peak in tok/s, for instance --peak 12800.",
+                at,
+            )
             return None
         return scale
 
@@ -306,8 +402,12 @@ class _DemandReader:
                     continue
                 total = sum(part for part in parts if part is not None)
                 if abs(value * unit.factor - total) > 2e-3 * max(abs(total), 1e-9):
-                    self._error("TOTAL_DISAGREES", f"({column.header!r}) is {value:,.10g} where the workloads sum to {total / unit.factor:,.10g}.",
-                                "Correct it, or delete the column.", self._at(row.row, column.column))
+                    self._error(
+                        "TOTAL_DISAGREES",
+                        f"({column.header!r}) is {value:,.10g} where the workloads sum to {total / unit.factor:,.10g}.",
+                        "Correct it, or delete the column.",
+                        self._at(row.row, column.column),
+                    )
                     return
             self._warn("TOTAL_COLUMN_IGNORED", f"({column.header!r}) agrees with the workloads and was left out.", "", at)
 
@@ -326,18 +426,32 @@ class _DemandReader:
             weights = [inputs[0].values[row.row] or 0.0 for row in rows.hours] if inputs else [1.0] * len(values)
             if stated is not None and stated.kind == "tokens":
                 if not inputs or sum(weights) <= 0:
-                    self._warn("COLUMN_IGNORED", f"({pick.column.header!r}) needs an input column to become a share and was not read.", "", at)
+                    self._warn(
+                        "COLUMN_IGNORED",
+                        f"({pick.column.header!r}) needs an input column to become a share and was not read.",
+                        "",
+                        at,
+                    )
                     continue
                 share = sum(values) * stated.factor / sum(weights)
             else:
                 scale = 1.0 if read.percent or max(values) <= 1 else 0.01
                 share = scale * sum(value * weight for value, weight in zip(values, weights, strict=True)) / (sum(weights) or 1.0)
             if not 0 <= share <= 1:
-                self._error("CACHED_SHARE_RANGE", f"({pick.column.header!r}) comes to {share:.3g} of the input.", "A share of cached input lies between 0 and 1.", at)
+                self._error(
+                    "CACHED_SHARE_RANGE",
+                    f"({pick.column.header!r}) comes to {share:.3g} of the input.",
+                    "A share of cached input lies between 0 and 1.",
+                    at,
+                )
                 continue
             self.cached[pick.workload or ""] = share
-            self._warn("CACHED_SHARE_REPORTED", f"({pick.column.header!r}) comes to {share:.1%} of the input; a plan uses prefix_hit_frac of Workloads.",
-                       f"Write {share:.3g} there if this is meant.", at)
+            self._warn(
+                "CACHED_SHARE_REPORTED",
+                f"({pick.column.header!r}) comes to {share:.1%} of the input; a plan uses prefix_hit_frac of Workloads.",
+                f"Write {share:.3g} there if this is meant.",
+                at,
+            )
 
     def _series(self, loaded: list[_Loaded], rows: Rows) -> list[Series] | None:
         """Group rows by workload and day type; names must be known."""
@@ -352,8 +466,12 @@ class _DemandReader:
             given = inputs.get(one.pick.workload)
             counts = one.unit.kind == "tokens_per_row"
             if given is not None and (given.unit.kind == "tokens_per_row") != counts:
-                self._error("UNIT_CONFLICT", f"output is in {one.unit.label} and input in {given.unit.label}.", "Give both as rates, or both for each row.",
-                            self._at(*given.pick.column.header_at))
+                self._error(
+                    "UNIT_CONFLICT",
+                    f"output is in {one.unit.label} and input in {given.unit.label}.",
+                    "Give both as rates, or both for each row.",
+                    self._at(*given.pick.column.header_at),
+                )
                 return None
             groups: dict[tuple[str, str], list[Point]] = {}
             for row, name, kind in zip(rows.hours, names, kinds, strict=True):
@@ -361,8 +479,12 @@ class _DemandReader:
                 value_in = given.values[row.row] if given is not None else None
                 value_out = one.values[row.row]
                 if value_out == 0 and value_in is not None and value_in > 0 and not counts:
-                    self._error("INPUT_WITHOUT_OUTPUT", "has input tokens in an hour without output tokens, which cannot be planned.",
-                                "Correct one of them.", self._at(row.row, given.pick.column.column if given else one.pick.column.column))
+                    self._error(
+                        "INPUT_WITHOUT_OUTPUT",
+                        "has input tokens in an hour without output tokens, which cannot be planned.",
+                        "Correct one of them.",
+                        self._at(row.row, given.pick.column.column if given else one.pick.column.column),
+                    )
                 at = self._at(row.row, self.table.hour.column)
                 groups.setdefault(key, []).append(Point(row.stamp, at, value_out, value_in))
             result += [Series(workload, kind, tuple(points), counts) for (workload, kind), points in groups.items()]
@@ -374,7 +496,10 @@ class _DemandReader:
         if not columns:
             return [""] * len(rows.hours)
         column = columns[0].column
-        texts = [clean(str(value)) if (value := self.table.grid.filled(row.row, column).value) is not None else "" for row in rows.hours]
+        texts = [
+            clean(str(value)) if (value := self.table.grid.filled(row.row, column).value) is not None else ""
+            for row in rows.hours
+        ]
         blank = next((row for row, text in zip(rows.hours, texts, strict=True) if not text), None)
         if blank is not None:
             self._error("MISSING_VALUE", "names no workload.", "Write the workload in every row.", self._at(blank.row, column))
@@ -387,8 +512,12 @@ class _DemandReader:
             name = match_workload(text, list(self.workloads))
             if name is None and text not in unknown:
                 unknown.add(text)
-                self._error("UNKNOWN_WORKLOAD", f"{text!r} is no workload of the Workloads sheet ({', '.join(self.workloads)}).",
-                            "Correct the name, add it to Workloads, or delete its rows.", self._at(row.row, column))
+                self._error(
+                    "UNKNOWN_WORKLOAD",
+                    f"{text!r} is no workload of the Workloads sheet ({', '.join(self.workloads)}).",
+                    "Correct the name, add it to Workloads, or delete its rows.",
+                    self._at(row.row, column),
+                )
             names.append(name or text)
         return None if unknown else names
 
@@ -396,8 +525,12 @@ class _DemandReader:
         distinct = list(dict.fromkeys(words(text) for text in texts))
         if len(distinct) > 1:
             first = next(row for row, text in zip(rows.hours, texts, strict=True) if words(text) != distinct[0])
-            self._error("SEVERAL_DEMAND_COLUMNS", f"the rows name {len(distinct)} workloads ({', '.join(dict.fromkeys(texts))}), and there is no Workloads sheet.",
-                        "Add a Workloads sheet with a row for each, or keep the rows of one.", self._at(first.row, column))
+            self._error(
+                "SEVERAL_DEMAND_COLUMNS",
+                f"the rows name {len(distinct)} workloads ({', '.join(dict.fromkeys(texts))}), and there is no Workloads sheet.",
+                "Add a Workloads sheet with a row for each, or keep the rows of one.",
+                self._at(first.row, column),
+            )
             return None
         return [ONLY_WORKLOAD] * len(texts)
 
@@ -416,8 +549,11 @@ class _DemandReader:
             name = match_workload(text, known) if text else ""
             if name is None and text not in unknown:
                 unknown.add(text)
-                fix = (f"Use one of {', '.join(known)}, or add it to DayTypes." if self.day_types is not None else
-                       "Add a sheet DayTypes with columns day_type and days, so that it is known how many such days there are.")
+                fix = (
+                    f"Use one of {', '.join(known)}, or add it to DayTypes."
+                    if self.day_types is not None
+                    else "Add a sheet DayTypes with columns day_type and days, so that it is known how many such days there are."
+                )
                 self._error("UNKNOWN_DAY_TYPE", f"day type {text!r} is not on a sheet DayTypes.", fix, self._at(row.row, column))
             kinds.append(name or "")
         return None if unknown else kinds
@@ -429,36 +565,67 @@ class _DemandReader:
         for name in list(self.workloads) if self.workloads is not None else [ONLY_WORKLOAD]:
             have = {one.day_type: one for one in series if one.workload == name}
             if not have:
-                self._error("MISSING_WORKLOAD", f"has no demand rows for workload {name!r}.", "Add its 24 rows, or take it out of Workloads.",
-                            self._at(*self.table.hour.header_at))
+                self._error(
+                    "MISSING_WORKLOAD",
+                    f"has no demand rows for workload {name!r}.",
+                    "Add its 24 rows, or take it out of Workloads.",
+                    self._at(*self.table.hour.header_at),
+                )
                 good = False
                 continue
             if "" in have and len(have) > 1:
                 point = have[""].points[0]
-                self._error("DUPLICATE_HOUR", f"workload {name!r} has rows without day type, which hold for all, beside rows with one.",
-                            "Write the day type in every row, or in none.", point.at)
+                self._error(
+                    "DUPLICATE_HOUR",
+                    f"workload {name!r} has rows without day type, which hold for all, beside rows with one.",
+                    "Write the day type in every row, or in none.",
+                    point.at,
+                )
                 good = False
             elif "" not in have:
                 for kind in known:
                     if kind not in have:
                         last = next(reversed(have.values())).points[-1]
-                        self._error("MISSING_HOUR", f"workload {name!r} has no rows for day type {kind!r}.", "Add its 24 rows.", last.at)
+                        self._error(
+                            "MISSING_HOUR", f"workload {name!r} has no rows for day type {kind!r}.", "Add its 24 rows.", last.at
+                        )
                         good = False
         return series if good else None
 
-    def _finish(self, series: list[Series], made: list[Days], derived: tuple[DerivedDayType, ...] | None, loaded: list[_Loaded], rows: Rows) -> DemandRead | None:
+    def _finish(
+        self,
+        series: list[Series],
+        made: list[Days],
+        derived: tuple[DerivedDayType, ...] | None,
+        loaded: list[_Loaded],
+        rows: Rows,
+    ) -> DemandRead | None:
         """Spread what holds for all day types over them, and report per workload."""
         if derived is not None and len(derived) > 1 and self.day_types is not None:
             differs = {one.day_type for one in derived} != set(self.day_types)
             if differs:
-                self._error("UNKNOWN_DAY_TYPE", f"--profile gives the day types {', '.join(one.day_type for one in derived)}; DayTypes has {', '.join(self.day_types)}.",
-                            "Take the sheet DayTypes out, or name its rows like these.", None)
+                self._error(
+                    "UNKNOWN_DAY_TYPE",
+                    f"--profile gives the day types {', '.join(one.day_type for one in derived)}; DayTypes has {', '.join(self.day_types)}.",
+                    "Take the sheet DayTypes out, or name its rows like these.",
+                    None,
+                )
                 return None
             derived = None
         if derived is not None and len(derived) == 1 and derived[0].day_type == ONLY_DAY_TYPE and self.day_types is not None:
             derived = None
-        known = [one.day_type for one in derived] if derived is not None else list(self.day_types) if self.day_types is not None else [ONLY_DAY_TYPE]
-        weights = {one.day_type: one.days for one in derived} if derived is not None else {name: self.days.get(name, 1.0) for name in known}
+        known = (
+            [one.day_type for one in derived]
+            if derived is not None
+            else list(self.day_types)
+            if self.day_types is not None
+            else [ONLY_DAY_TYPE]
+        )
+        weights = (
+            {one.day_type: one.days for one in derived}
+            if derived is not None
+            else {name: self.days.get(name, 1.0) for name in known}
+        )
         found: dict[tuple[str, str], DemandSeries] = {}
         for one, days in zip(series, made, strict=True):
             for key, output in days.output.items():
@@ -469,15 +636,33 @@ class _DemandReader:
         if self.workloads is not None:
             names = [name for name in self.workloads if name in names]
         ordered = tuple(found[name, day_type] for name in names for day_type in known)
-        reports = tuple(self._report(name, [row for row in ordered if row.workload == name], weights, loaded,
-                                     next((days for one, days in zip(series, made, strict=True) if one.workload == name and days.stats), None), rows)
-                        for name in names)
+        reports = tuple(
+            self._report(
+                name,
+                [row for row in ordered if row.workload == name],
+                weights,
+                loaded,
+                next((days for one, days in zip(series, made, strict=True) if one.workload == name and days.stats), None),
+                rows,
+            )
+            for name in names
+        )
         return DemandRead(ordered, reports, derived, tuple(self.problems.warnings))
 
-    def _report(self, name: str, rows_of: list[DemandSeries], weights: Mapping[str, float], loaded: list[_Loaded], days: Days | None, rows: Rows) -> DemandReport:
+    def _report(
+        self,
+        name: str,
+        rows_of: list[DemandSeries],
+        weights: Mapping[str, float],
+        loaded: list[_Loaded],
+        days: Days | None,
+        rows: Rows,
+    ) -> DemandReport:
         one = next((each for each in loaded if not each.pick.is_input and each.pick.workload in (name, "")), loaded[0])
-        peak_tps, peak_type, peak_hour = max(((value, row.day_type, -hour) for row in rows_of for hour, value in enumerate(row.output_tps)),
-                                             key=lambda entry: (entry[0], entry[2]))
+        peak_tps, peak_type, peak_hour = max(
+            ((value, row.day_type, -hour) for row in rows_of for hour, value in enumerate(row.output_tps)),
+            key=lambda entry: (entry[0], entry[2]),
+        )
         total = sum(weights[row.day_type] for row in rows_of)
         mean = sum(weights[row.day_type] * sum(row.output_tps) for row in rows_of) / (HOURS_PER_DAY * total)
         if peak_tps == 0:
@@ -485,7 +670,15 @@ class _DemandReader:
         column = one.pick.column.column
         place = f"{self.sheet}!{self.table.grid.span((rows.hours[0].row, column), (rows.hours[-1].row, column))}"
         return DemandReport(
-            workload=name, unit=one.shown, demand_tps={row.day_type: row.output_tps for row in rows_of},
-            input_tps={row.day_type: row.input_tps for row in rows_of if row.input_tps is not None}, peak_tps=peak_tps, mean_tps=mean,
-            peak_to_mean=peak_tps / mean if mean > 0 else None, peak_hour=(peak_type, -peak_hour), place=place,
-            cached_frac=self.cached.get(name, self.cached.get("")), profile=days.stats if days is not None else None)
+            workload=name,
+            unit=one.shown,
+            demand_tps={row.day_type: row.output_tps for row in rows_of},
+            input_tps={row.day_type: row.input_tps for row in rows_of if row.input_tps is not None},
+            peak_tps=peak_tps,
+            mean_tps=mean,
+            peak_to_mean=peak_tps / mean if mean > 0 else None,
+            peak_hour=(peak_type, -peak_hour),
+            place=place,
+            cached_frac=self.cached.get(name, self.cached.get("")),
+            profile=days.stats if days is not None else None,
+        )

@@ -39,8 +39,15 @@ class Chosen:
 class ColumnChooser:
     """Chooses the columns of one table; every problem goes to `problems`."""
 
-    def __init__(self, book: Book, table: Table, options: ReaderOptions, workloads: Sequence[str] | None, explicit: bool,
-                 problems: ProblemList) -> None:
+    def __init__(
+        self,
+        book: Book,
+        table: Table,
+        options: ReaderOptions,
+        workloads: Sequence[str] | None,
+        explicit: bool,
+        problems: ProblemList,
+    ) -> None:
         self.book, self.table, self.options, self.explicit, self.problems = book, table, options, explicit, problems
         self.workloads = workloads
         self.sheet = table.grid.sheet.name
@@ -58,14 +65,22 @@ class ColumnChooser:
         return replace(chosen, tokens_per_request=ratio) if chosen is not None else None
 
     def _error(self, code: str, message: str, fix: str, column: Column | None = None) -> None:
-        self.problems.error(code, message, fix, file=self.book.file, sheet=self.sheet,
-                            cell=self.table.grid.at(*column.header_at) if column else None)
+        self.problems.error(
+            code,
+            message,
+            fix,
+            file=self.book.file,
+            sheet=self.sheet,
+            cell=self.table.grid.at(*column.header_at) if column else None,
+        )
 
     def _candidates(self) -> list[Column]:
         """Columns that may be output demand, the best kind only: token rates, else shares, else requests, else words, else any numbers."""
         columns = self.table.of("output", "mixed")
         if not columns and (self.explicit or not self.table.by_words):
-            columns = [column for column in self.table.of("other") if is_numeric_column(self.table, column) and not column.unit.ratio]
+            columns = [
+                column for column in self.table.of("other") if is_numeric_column(self.table, column) and not column.unit.ratio
+            ]
         columns = self._without_hidden(columns)
         kinds = {id(column): self._kind(column) for column in columns}
         for kind in ("tokens", "share", "requests", ""):
@@ -73,8 +88,13 @@ class ColumnChooser:
             if best:
                 for column in columns:
                     if column not in best and kind != "":
-                        self.problems.warn("COLUMN_IGNORED", f"({column.header!r}) was not read: {best[0].header!r} states the demand in {kind}.",
-                                           file=self.book.file, sheet=self.sheet, cell=self.table.grid.at(*column.header_at))
+                        self.problems.warn(
+                            "COLUMN_IGNORED",
+                            f"({column.header!r}) was not read: {best[0].header!r} states the demand in {kind}.",
+                            file=self.book.file,
+                            sheet=self.sheet,
+                            cell=self.table.grid.at(*column.header_at),
+                        )
                 return best
         return []
 
@@ -94,8 +114,12 @@ class ColumnChooser:
         if self.options.hidden == "exclude":
             return [column for column in columns if column not in hidden]
         what = "row" if grid.transposed else "column"
-        self._error(f"HIDDEN_{what.upper()}S", f"({hidden[0].header!r}) is a hidden {what} with demand.",
-                    "Say --hidden exclude to leave it out or --hidden include to read it.", hidden[0])
+        self._error(
+            f"HIDDEN_{what.upper()}S",
+            f"({hidden[0].header!r}) is a hidden {what} with demand.",
+            "Say --hidden exclude to leave it out or --hidden include to read it.",
+            hidden[0],
+        )
         return columns
 
     def _single(self) -> Chosen | None:
@@ -116,8 +140,12 @@ class ColumnChooser:
                 return None
             column = candidates[0]
         if column.role == "mixed":
-            self._error("INPUT_AND_OUTPUT_MIXED", f"({column.header!r}) names input and output together; a plan needs output tokens.",
-                        "Give output tokens in a column of their own, headed `Output tok/s`.", column)
+            self._error(
+                "INPUT_AND_OUTPUT_MIXED",
+                f"({column.header!r}) names input and output together; a plan needs output tokens.",
+                "Give output tokens in a column of their own, headed `Output tok/s`.",
+                column,
+            )
             return None
         inputs = [other for other in self._without_hidden(self.table.of("input")) if other.label == column.label]
         if not inputs:
@@ -127,16 +155,24 @@ class ColumnChooser:
         if len(inputs) == 1:
             picks.append(Pick(ONLY_WORKLOAD, True, inputs[0]))
         elif len(inputs) > 1 and self._distinct(inputs):
-            self._error("SEVERAL_DEMAND_COLUMNS", f"there are {len(inputs)} input columns ({_headers(inputs)}).",
-                        "Keep one, or name the others so that they do not read as input.", inputs[0])
+            self._error(
+                "SEVERAL_DEMAND_COLUMNS",
+                f"there are {len(inputs)} input columns ({_headers(inputs)}).",
+                "Keep one, or name the others so that they do not read as input.",
+                inputs[0],
+            )
         cached = [Pick(ONLY_WORKLOAD, True, other) for other in self.table.of("cached")]
         return Chosen(tuple(picks), cached=tuple(cached[:1]))
 
     def _named(self) -> Column | None:
         wanted = words(str(self.options.column))
         pool = [column for column in self.table.columns if column.role not in ("date", "unit", "workload", "day_type")]
-        for test in (lambda column: words(column.header), lambda column: words(column.header.rsplit(" / ", 1)[-1]), lambda column: column.label,
-                     lambda column: column.words):
+        for test in (
+            lambda column: words(column.header),
+            lambda column: words(column.header.rsplit(" / ", 1)[-1]),
+            lambda column: column.label,
+            lambda column: column.words,
+        ):
             matches = [column for column in pool if test(column) == wanted]
             if matches:
                 outputs = [column for column in matches if column.role in ("output", "mixed")] or matches
@@ -151,16 +187,23 @@ class ColumnChooser:
                 return column
             if self.table.grid.transposed and re.sub(r"\D", "", address) == wanted:
                 return column
-        self._error("COLUMN_NOT_FOUND", f"there is no column {self.options.column!r}; there are {_headers(pool)}.",
-                    f"Say --column with one of these{_example(pool)}.")
+        self._error(
+            "COLUMN_NOT_FOUND",
+            f"there is no column {self.options.column!r}; there are {_headers(pool)}.",
+            f"Say --column with one of these{_example(pool)}.",
+        )
         return None
 
     def _several(self, columns: list[Column]) -> None:
         total = [column for column in columns if TOTAL_WORDS.match(column.label)] or columns
         same = len({words(column.header) for column in columns}) < len(columns)
         example = self._letter(total[0]) if same else f"'{total[0].header}'"
-        self._error("SEVERAL_DEMAND_COLUMNS", f"there are {len(columns)} columns that may be the demand ({_headers(columns)}).",
-                    f"Say which: --column {example}; or add a Workloads sheet with a row for each.", columns[0])
+        self._error(
+            "SEVERAL_DEMAND_COLUMNS",
+            f"there are {len(columns)} columns that may be the demand ({_headers(columns)}).",
+            f"Say which: --column {example}; or add a Workloads sheet with a row for each.",
+            columns[0],
+        )
 
     def _letter(self, column: Column) -> str:
         address = self.table.grid.at(*column.header_at)
@@ -174,9 +217,14 @@ class ColumnChooser:
             key = words(column.header)
             if key and key in seen and not self.options.column:
                 cells = [self.table.grid.at(*one.header_at) for one in (seen[key], column)]
-                self.problems.error("DUPLICATE_COLUMNS", f"{cells[0]} and {cells[1]} have the same header {column.header!r}.",
-                                    f"Rename one of them, or say which: --column {self._letter(seen[key])}.", file=self.book.file,
-                                    sheet=self.sheet, cell=cells[1])
+                self.problems.error(
+                    "DUPLICATE_COLUMNS",
+                    f"{cells[0]} and {cells[1]} have the same header {column.header!r}.",
+                    f"Rename one of them, or say which: --column {self._letter(seen[key])}.",
+                    file=self.book.file,
+                    sheet=self.sheet,
+                    cell=cells[1],
+                )
                 good = False
             seen.setdefault(key, column)
         return good
@@ -184,12 +232,20 @@ class ColumnChooser:
     def _no_output(self) -> None:
         inputs = self.table.of("input")
         if inputs:
-            self._error("NO_OUTPUT_COLUMN", f"has input ({inputs[0].header!r}) and no output tokens.",
-                        "Add a column `Output tok/s`; the fleet is sized by output tokens.", inputs[0])
+            self._error(
+                "NO_OUTPUT_COLUMN",
+                f"has input ({inputs[0].header!r}) and no output tokens.",
+                "Add a column `Output tok/s`; the fleet is sized by output tokens.",
+                inputs[0],
+            )
         else:
             pool = [column for column in self.table.columns if column.role == "other"]
-            self._error("NO_DEMAND_COLUMN", f"no column beside the hours reads as demand (there are {_headers(pool)}).",
-                        f"Head it `Output tok/s`, or say --column{_example(pool)} and --unit.", self.table.hour)
+            self._error(
+                "NO_DEMAND_COLUMN",
+                f"no column beside the hours reads as demand (there are {_headers(pool)}).",
+                f"Head it `Output tok/s`, or say --column{_example(pool)} and --unit.",
+                self.table.hour,
+            )
 
     def _wide(self) -> Chosen | None:
         """With a Workloads sheet the columns are its workloads."""
@@ -211,21 +267,32 @@ class ColumnChooser:
             name = _match(column.label, names) if not (self.options.column and len(names) == 1) else names[0]
             if name is not None:
                 if any(pick.workload == name for pick in picks):
-                    self._error("DUPLICATE_COLUMNS", f"({column.header!r}) is a second output column of workload {name!r}.",
-                                "Keep one of them.", column)
+                    self._error(
+                        "DUPLICATE_COLUMNS",
+                        f"({column.header!r}) is a second output column of workload {name!r}.",
+                        "Keep one of them.",
+                        column,
+                    )
                 picks.append(Pick(name, False, column))
             elif TOTAL_WORDS.match(column.label):
                 totals.append(column)
             else:
                 unmatched.append(column)
         for column in unmatched:
-            self._error("UNKNOWN_WORKLOAD", f"({column.header!r}) is no workload of the Workloads sheet ({', '.join(names)}).",
-                        f"Head it `<workload> output tok/s` with one of them, add it to Workloads, or delete the column{_suggest(column.label, names)}.",
-                        column)
+            self._error(
+                "UNKNOWN_WORKLOAD",
+                f"({column.header!r}) is no workload of the Workloads sheet ({', '.join(names)}).",
+                f"Head it `<workload> output tok/s` with one of them, add it to Workloads, or delete the column{_suggest(column.label, names)}.",
+                column,
+            )
         for name in names:
             if not any(pick.workload == name for pick in picks):
-                self._error("MISSING_WORKLOAD", f"has no demand column for workload {name!r}.",
-                            f"Add a column `{name} output tok/s`, or take the workload out of Workloads.", self.table.hour)
+                self._error(
+                    "MISSING_WORKLOAD",
+                    f"has no demand column for workload {name!r}.",
+                    f"Add a column `{name} output tok/s`, or take the workload out of Workloads.",
+                    self.table.hour,
+                )
         cached = []
         for column in [*self._without_hidden(self.table.of("input")), *self.table.of("cached")]:
             name = _match(column.label, names) or (names[0] if len(names) == 1 and not column.label else None)
@@ -236,18 +303,31 @@ class ColumnChooser:
                     cached.append(Pick(name, True, column))
             elif name is not None:
                 if any(pick.workload == name and pick.is_input for pick in picks):
-                    self._error("DUPLICATE_COLUMNS", f"({column.header!r}) is a second input column of workload {name!r}.", "Keep one of them.", column)
+                    self._error(
+                        "DUPLICATE_COLUMNS",
+                        f"({column.header!r}) is a second input column of workload {name!r}.",
+                        "Keep one of them.",
+                        column,
+                    )
                 picks.append(Pick(name, True, column))
             elif not TOTAL_WORDS.match(column.label):
-                self._error("UNKNOWN_WORKLOAD", f"({column.header!r}) is no workload of the Workloads sheet ({', '.join(names)}).",
-                            "Head it `<workload> input tok/s` with one of them, or delete the column.", column)
+                self._error(
+                    "UNKNOWN_WORKLOAD",
+                    f"({column.header!r}) is no workload of the Workloads sheet ({', '.join(names)}).",
+                    "Head it `<workload> input tok/s` with one of them, or delete the column.",
+                    column,
+                )
         return Chosen(tuple(picks), tuple(totals), tuple(cached))
 
     def _candidates_wide(self) -> list[Column]:
         """Every output column, and columns headed with nothing but a workload."""
         columns = self._without_hidden(self.table.of("output", "mixed"))
         known = {join_key(name) for name in self.workloads or ()}
-        named = [column for column in self.table.of("other") if join_key(column.label) in known or join_key(clean(column.header)) in known]
+        named = [
+            column
+            for column in self.table.of("other")
+            if join_key(column.label) in known or join_key(clean(column.header)) in known
+        ]
         if not columns and not named and self.explicit:
             return self._candidates()
         return sorted([*columns, *named], key=lambda column: column.column)
@@ -267,8 +347,10 @@ class ColumnChooser:
         if len(inputs) > 1:
             self._several(inputs)
             return None
-        return Chosen((Pick("", False, outputs[0]), *(Pick("", True, column) for column in inputs)),
-                      cached=tuple(Pick("", True, column) for column in self.table.of("cached")[:1]))
+        return Chosen(
+            (Pick("", False, outputs[0]), *(Pick("", True, column) for column in inputs)),
+            cached=tuple(Pick("", True, column) for column in self.table.of("cached")[:1]),
+        )
 
 
 def _headers(columns: Sequence[Column]) -> str:
@@ -303,7 +385,9 @@ def _suggest(label: str, names: Sequence[str]) -> str:
 class UnitSettler:
     """Settles the unit of each column from header, unit row, unit column, labelled cell and --unit; they may not differ."""
 
-    def __init__(self, book: Book, table: Table, options: ReaderOptions, tokens_per_request: Mapping[str, float], problems: ProblemList) -> None:
+    def __init__(
+        self, book: Book, table: Table, options: ReaderOptions, tokens_per_request: Mapping[str, float], problems: ProblemList
+    ) -> None:
         self.book, self.table, self.options, self.problems = book, table, options, problems
         self.tokens_per_request = tokens_per_request
         self.sheet = table.grid.sheet.name
@@ -311,8 +395,12 @@ class UnitSettler:
         if options.unit:
             self.said = parse_unit(options.unit)
             if self.said is None:
-                problems.error("UNIT_UNKNOWN", f"--unit {options.unit!r} is not a unit of demand that is known.", f"Known are {KNOWN_UNITS}.",
-                               file=book.file)
+                problems.error(
+                    "UNIT_UNKNOWN",
+                    f"--unit {options.unit!r} is not a unit of demand that is known.",
+                    f"Known are {KNOWN_UNITS}.",
+                    file=book.file,
+                )
         self.labelled = _labelled_unit(table)
 
     def settle(self, column: Column, unit_column: Sequence[Cell] = ()) -> Unit | None:
@@ -343,11 +431,18 @@ class UnitSettler:
             sources.append(("--unit", self.said))
         if not sources:
             if unclear:
-                self._error("UNIT_UNCLEAR", f"{unclear}.", "Write the unit as `tok/s`, `k tok/s` or `M tok/h`, or say --unit.", at)
+                self._error(
+                    "UNIT_UNCLEAR", f"{unclear}.", "Write the unit as `tok/s`, `k tok/s` or `M tok/h`, or say --unit.", at
+                )
             else:
                 named = f"header {column.header!r} states" if column.header else "nothing beside the numbers states"
                 again = f"--range {self.options.range} " if self.options.range else ""
-                self._error("UNIT_MISSING", f"{named} no unit.", f"Say {again}--unit tok/s (or {KNOWN_UNITS[7:40]}, ...), or write it in the header.", at)
+                self._error(
+                    "UNIT_MISSING",
+                    f"{named} no unit.",
+                    f"Say {again}--unit tok/s (or {KNOWN_UNITS[7:40]}, ...), or write it in the header.",
+                    at,
+                )
             return None
         units = {(unit.kind, round(unit.factor, 15)) for _, unit in sources}
         if len(units) > 1:
@@ -371,21 +466,48 @@ class UnitSettler:
             beside = format_words(cell.number_format)
             stated = find_unit(beside).unit if beside else None
             bare = re.fullmatch(r"\s*(k|m|b|mn|bn|thousand|million|billion)\s*", words(beside)) if beside else None
-            shown_scale = stated.scale if stated else {"k": 1e3, "t": 1e3, "m": 1e6, "b": 1e9}[words(beside).strip()[0]] if bare else None
-            if stated is not None and shrunk == 1 and (stated.kind, round(stated.factor, 15)) != (unit.kind, round(unit.factor, 15)):
-                self._error("UNIT_CONFLICT", f"is shown as {beside!r} while the unit is {unit.label}.", "Correct the number format or the unit.", at)
+            shown_scale = (
+                stated.scale if stated else {"k": 1e3, "t": 1e3, "m": 1e6, "b": 1e9}[words(beside).strip()[0]] if bare else None
+            )
+            if (
+                stated is not None
+                and shrunk == 1
+                and (stated.kind, round(stated.factor, 15)) != (unit.kind, round(unit.factor, 15))
+            ):
+                self._error(
+                    "UNIT_CONFLICT",
+                    f"is shown as {beside!r} while the unit is {unit.label}.",
+                    "Correct the number format or the unit.",
+                    at,
+                )
                 return
             if shown_scale is not None and shown_scale != shrunk * (1 if shrunk > 1 else unit.scale):
-                self._error("SCALED_FORMAT", f"is shown with {beside!r}, which the stored number {cell.value:,.10g} does not carry.",
-                            "Set the number format to General, check the numbers, and save.", at)
+                self._error(
+                    "SCALED_FORMAT",
+                    f"is shown with {beside!r}, which the stored number {cell.value:,.10g} does not carry.",
+                    "Set the number format to General, check the numbers, and save.",
+                    at,
+                )
                 return
             if shrunk > 1:
                 if unit.scale != 1:
-                    self._error("SCALED_FORMAT", f"is stored as {cell.value:,.10g} and shown divided by {shrunk:,.0f}, and the unit {unit.label} "
-                                "multiplies as well.", "Set the number format to General, or write the unit without its multiple; then save.", at)
+                    self._error(
+                        "SCALED_FORMAT",
+                        f"is stored as {cell.value:,.10g} and shown divided by {shrunk:,.0f}, and the unit {unit.label} "
+                        "multiplies as well.",
+                        "Set the number format to General, or write the unit without its multiple; then save.",
+                        at,
+                    )
                 else:
-                    self.problems.warn("SCALED_FORMAT", f"is stored as {cell.value:,.10g} and shown divided by {shrunk:,.0f}; the stored number is "
-                                       f"read as {unit.label}.", "Check the peak below.", file=self.book.file, sheet=self.sheet, cell=at)
+                    self.problems.warn(
+                        "SCALED_FORMAT",
+                        f"is stored as {cell.value:,.10g} and shown divided by {shrunk:,.0f}; the stored number is "
+                        f"read as {unit.label}.",
+                        "Check the peak below.",
+                        file=self.book.file,
+                        sheet=self.sheet,
+                        cell=at,
+                    )
                 return
 
 

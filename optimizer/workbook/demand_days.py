@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from optimizer.errors import ProblemList
 from optimizer.units import HOURS_PER_DAY, SECONDS_PER_DAY, SECONDS_PER_HOUR, SECONDS_PER_MINUTE
@@ -63,6 +64,7 @@ class DayMaker:
     def make(self, series: Sequence[Series]) -> list[Days] | None:
         """Days of each series, in order; None with errors in `problems`."""
         plans = [self._read(one) for one in series]
+        whole = [self._whole_file(one) if self.options.day else None for one in series]
         if any(plan is None for plan in plans):
             return None
         read = [plan for plan in plans if plan is not None]
@@ -70,8 +72,14 @@ class DayMaker:
             return self._profile(series, read)
         if self.options.profile:
             self._warn("OPTION_UNUSED", "--profile was not needed: the file holds one day.", "", None)
-        return [Days({"": next(iter(plan.outputs.values())).hours(plan.how)},
-                     {"": next(iter(plan.inputs.values())).hours(plan.how)} if plan.inputs else {}, plan.stats) for plan in read]
+        return [
+            Days(
+                {"": next(iter(plan.outputs.values())).hours(plan.how)},
+                {"": next(iter(plan.inputs.values())).hours(plan.how)} if plan.inputs else {},
+                stats or plan.stats,
+            )
+            for plan, stats in zip(read, whole, strict=True)
+        ]
 
     def _read(self, series: Series) -> _Plan | None:
         points = self._pick_day(series)
@@ -80,12 +88,20 @@ class DayMaker:
         zones = {point.stamp.zone for point in points}
         if len(zones) > 1:
             odd = next(point for point in points if point.stamp.zone != points[0].stamp.zone)
-            self._error("MIXED_TIMEZONES", f"{shown(odd.stamp)} has time zone {odd.stamp.zone or 'none'}, and rows above have {points[0].stamp.zone or 'none'}.",
-                        "Write all rows in the local time of the users, without offsets.", odd.at)
+            self._error(
+                "MIXED_TIMEZONES",
+                f"{shown(odd.stamp)} has time zone {odd.stamp.zone or 'none'}, and rows above have {points[0].stamp.zone or 'none'}.",
+                "Write all rows in the local time of the users, without offsets.",
+                odd.at,
+            )
             return None
         if zones != {""}:
-            self._warn("TIMEZONE_KEPT_LOCAL", f"the times carry a time zone ({next(iter(zones))}); their hours were kept as written.",
-                       "Write local hours if these are not.", points[0].at)
+            self._warn(
+                "TIMEZONE_KEPT_LOCAL",
+                f"the times carry a time zone ({next(iter(zones))}); their hours were kept as written.",
+                "Write local hours if these are not.",
+                points[0].at,
+            )
         step = self._step(points, series.counts)
         if step is None:
             return None
@@ -96,14 +112,22 @@ class DayMaker:
             first = points[0].stamp.second % SECONDS_PER_HOUR
             odd = next((point for point in points if point.stamp.second % SECONDS_PER_HOUR != first), points[0])
             more = f", together with --day {_example_day(days)}" if several else ""
-            self._error("NOT_HOURLY", f"the rows step by {step / SECONDS_PER_MINUTE:g} minutes; a plan takes one number for each hour.",
-                        f"Say --resample mean (the mean of each hour) or --resample max{more}.", odd.at)
+            self._error(
+                "NOT_HOURLY",
+                f"the rows step by {step / SECONDS_PER_MINUTE:g} minutes; a plan takes one number for each hour.",
+                f"Say --resample mean (the mean of each hour) or --resample max{more}.",
+                odd.at,
+            )
         if several:
             first_day = points[0].stamp.day
             odd = next(point for point in points if point.stamp.day != first_day)
             also = " together with --resample mean" if fine and not series.counts and not self.options.resample else ""
-            self._error("MORE_THAN_ONE_DAY", f"the rows cover {len(days)} days ({_span(days)}); a plan takes one day, or a profile of them.",
-                        f"Say --day {_example_day(days)}{also}, or {PROFILE_CHOICES}.", odd.at)
+            self._error(
+                "MORE_THAN_ONE_DAY",
+                f"the rows cover {len(days)} days ({_span(days)}); a plan takes one day, or a profile of them.",
+                f"Say --day {_example_day(days)}{also}, or {PROFILE_CHOICES}.",
+                odd.at,
+            )
         if several or (fine and not (self.options.resample or self.options.profile or series.counts)):
             return None
         return self._bins(series, points, step)
@@ -119,29 +143,64 @@ class DayMaker:
         chosen = [point for point in points if _is_day(point.stamp.day, wanted)]
         if not chosen:
             days = {point.stamp.day: point for point in points}
-            self._error("DAY_NOT_FOUND", f"has no rows for --day {self.options.day}; the days are {_span(days)}.",
-                        f"Say, for instance, --day {_example_day(days)}.", points[0].at)
+            self._error(
+                "DAY_NOT_FOUND",
+                f"has no rows for --day {self.options.day}; the days are {_span(days)}.",
+                f"Say, for instance, --day {_example_day(days)}.",
+                points[0].at,
+            )
             return None
         return chosen
+
+    def _whole_file(self, series: Series) -> ProfileStats | None:
+        """Statistics over all whole days of the file, where --day takes one of them; None where there are not two."""
+        silent = DayMaker(self.file, self.sheet, replace(self.options, day=None), ProblemList())
+        by_day: dict[Day | None, list[Point]] = {}
+        for point in series.points:
+            by_day.setdefault(point.stamp.day, []).append(point)
+        step = silent._step(list(series.points), series.counts)
+        if step is None or len(by_day) < 2:
+            return None
+        whole: dict[Day, Bins] = {}
+        for day, points in by_day.items():
+            plan = silent._bins(series, points, step)
+            if plan is not None and day is not None:
+                whole[day] = plan.outputs[day]
+        return statistics(whole, step) if len(whole) > 1 else None
 
     def _step(self, points: list[Point], counts: bool) -> float | None:
         """The step of the rows in seconds: an hour, a part of one, or the length of the bins for single events."""
         moments = sorted({absolute(point.stamp) for point in points})
-        gaps = {later - earlier for earlier, later in zip(moments, moments[1:], strict=False)}
+        gaps = {later - earlier for earlier, later in itertools.pairwise(moments)}
         if not gaps:
             return SECONDS_PER_HOUR
         common = math.gcd(*(round(gap) for gap in gaps))
         if min(gaps) >= SECONDS_PER_HOUR and common % SECONDS_PER_HOUR == 0:
             return SECONDS_PER_HOUR
         offset = moments[0] % common if common else 0
-        if common >= STEP_MIN_S and SECONDS_PER_HOUR % common == 0 and (offset == 0 or common == SECONDS_PER_HOUR) and min(gaps) == common:
+        if (
+            common >= STEP_MIN_S
+            and SECONDS_PER_HOUR % common == 0
+            and (offset == 0 or common == SECONDS_PER_HOUR)
+            and min(gaps) == common
+        ):
             return float(common)
         if counts:
             return EVENT_BIN_S
-        irregular = next((point for before, point in zip(points, points[1:], strict=False)
-                          if absolute(point.stamp) - absolute(before.stamp) != min(gaps)), points[0])
-        self._error("IRREGULAR_TIMES", f"{shown(irregular.stamp)} does not follow the step of the other rows ({min(gaps) / SECONDS_PER_MINUTE:g} minutes).",
-                    "Write one row for each hour (or each 5, 10, 15, 30 minutes); if each row is a request with its tokens, say --unit tok/row.", irregular.at)
+        irregular = next(
+            (
+                point
+                for before, point in itertools.pairwise(points)
+                if absolute(point.stamp) - absolute(before.stamp) != min(gaps)
+            ),
+            points[0],
+        )
+        self._error(
+            "IRREGULAR_TIMES",
+            f"{shown(irregular.stamp)} does not follow the step of the other rows ({min(gaps) / SECONDS_PER_MINUTE:g} minutes).",
+            "Write one row for each hour (or each 5, 10, 15, 30 minutes); if each row is a request with its tokens, say --unit tok/row.",
+            irregular.at,
+        )
         return None
 
     def _bins(self, series: Series, points: list[Point], step: float) -> _Plan | None:
@@ -159,7 +218,11 @@ class DayMaker:
             for day in order:
                 good = self._check_day(day, by_day[day], size, step, points) and good
             good = self._check_calendar(order, by_day) and good
-        if not good or not order or any(point.output is None for day in order for group in by_day[day].values() for point in group):
+        if (
+            not good
+            or not order
+            or any(point.output is None for day in order for group in by_day[day].values() for point in group)
+        ):
             return None
         outputs: dict[Day, Bins] = {}
         inputs: dict[Day, Bins] = {}
@@ -172,10 +235,17 @@ class DayMaker:
         longer = len(outputs) > 1 or step < SECONDS_PER_HOUR
         how = self.options.resample or "mean"
         if step < SECONDS_PER_HOUR and self.options.profile and not self.options.resample and not series.counts:
-            self._warn("RESAMPLED", f"hours are the mean of their {SECONDS_PER_HOUR / step:g} steps.", "Say --resample max to plan for the highest step.", points[0].at)
+            self._warn(
+                "RESAMPLED",
+                f"hours are the mean of their {SECONDS_PER_HOUR / step:g} steps.",
+                "Say --resample max to plan for the highest step.",
+                points[0].at,
+            )
         return _Plan(outputs, inputs, how, order[0] is not None, statistics(outputs, step) if longer else None)
 
-    def _whole_days(self, order: list[Day | None], by_day: dict[Day | None, dict[int, list[Point]]], size: int, events: bool) -> list[Day | None]:
+    def _whole_days(
+        self, order: list[Day | None], by_day: dict[Day | None, dict[int, list[Point]]], size: int, events: bool
+    ) -> list[Day | None]:
         """Leave out a first day that starts late and a last day that stops early, with a warning; gaps inside stay for the check."""
         kept = list(order)
         for end, name in ((0, "first"), (-1, "last")):
@@ -196,31 +266,48 @@ class DayMaker:
         for index in sorted(bins):
             if len(bins[index]) > 1:
                 first, second = bins[index][0], bins[index][1]
-                self._error("DUPLICATE_HOUR", f"{clock(index * step)}{on_day} stands here and in {first.at}.", self._duplicate_fix(second, points), second.at)
+                self._error(
+                    "DUPLICATE_HOUR",
+                    f"{clock(index * step)}{on_day} stands here and in {first.at}.",
+                    self._duplicate_fix(second, points),
+                    second.at,
+                )
                 good = False
                 break
         missing = [index for index in range(size) if index not in bins]
         if missing:
-            names = ", ".join(clock(index * step) for index in missing[:4]) + (f" and {len(missing) - 4} more" if len(missing) > 4 else "")
+            names = ", ".join(clock(index * step) for index in missing[:4]) + (
+                f" and {len(missing) - 4} more" if len(missing) > 4 else ""
+            )
             later = [bins[index][0] for index in sorted(bins) if index > missing[0]]
             at = later[0].at if later else bins[max(bins)][0].at
-            self._error("MISSING_HOUR", f"there is no row for {names}{on_day}.",
-                        "Write the missing row (0 where nothing is expected; on the day clocks go forward, the hour that was skipped).", at)
+            self._error(
+                "MISSING_HOUR",
+                f"there is no row for {names}{on_day}.",
+                "Write the missing row (0 where nothing is expected; on the day clocks go forward, the hour that was skipped).",
+                at,
+            )
             good = False
         return good
 
     def _duplicate_fix(self, second: Point, points: list[Point]) -> str:
-        return ("Keep one row for each hour: delete the other, or, where rows are scenarios, hide all but one and say --hidden exclude. "
-                "On the day clocks go back, decide which of the two hours counts; they are never added up.")
+        return (
+            "Keep one row for each hour: delete the other, or, where rows are scenarios, hide all but one and say --hidden exclude. "
+            "On the day clocks go back, decide which of the two hours counts; they are never added up."
+        )
 
     def _check_calendar(self, order: list[Day | None], by_day: dict[Day | None, dict[int, list[Point]]]) -> bool:
         """Weekly statistics need days that follow one another; a missing day is a warning, for it changes only what days are counted."""
         dates = [day for day in order if isinstance(day, datetime.date)]
-        for before, after in zip(dates, dates[1:], strict=False):
+        for before, after in itertools.pairwise(dates):
             if (after - before).days > 1:
                 point = by_day[after][min(by_day[after])][0]
-                self._warn("DAYS_MISSING", f"no rows from {before + datetime.timedelta(days=1)} to {after - datetime.timedelta(days=1)}; those days do not count.", "",
-                           point.at)
+                self._warn(
+                    "DAYS_MISSING",
+                    f"no rows from {before + datetime.timedelta(days=1)} to {after - datetime.timedelta(days=1)}; those days do not count.",
+                    "",
+                    point.at,
+                )
                 break
         return True
 
@@ -228,15 +315,28 @@ class DayMaker:
         """Day types derived from the days that all series have."""
         shared = set.intersection(*(set(plan.outputs) for plan in plans))
         if not shared or any(set(plan.outputs) != shared for plan in plans):
-            self.problems.error("DAYS_DIFFER", "the workloads do not cover the same days.", "Give every workload rows for the same days, or choose one day with --day.",
-                                file=self.file, sheet=self.sheet)
+            self.problems.error(
+                "DAYS_DIFFER",
+                "the workloads do not cover the same days.",
+                "Give every workload rows for the same days, or choose one day with --day.",
+                file=self.file,
+                sheet=self.sheet,
+            )
             return None
         profile = str(self.options.profile)
-        outputs = {str(index): {day: bins.hours(plan.how) for day, bins in plan.outputs.items()} for index, plan in enumerate(plans)}
+        outputs = {
+            str(index): {day: bins.hours(plan.how) for day, bins in plan.outputs.items()} for index, plan in enumerate(plans)
+        }
         try:
             derived = derive(outputs, profile)
         except UnknownProfile as failure:
-            self.problems.error("PROFILE_NOT_POSSIBLE", f"--profile {profile} {failure}.", f"Say {PROFILE_CHOICES}.", file=self.file, sheet=self.sheet)
+            self.problems.error(
+                "PROFILE_NOT_POSSIBLE",
+                f"--profile {profile} {failure}.",
+                f"Say {PROFILE_CHOICES}.",
+                file=self.file,
+                sheet=self.sheet,
+            )
             return None
         inputs = self._profile_inputs(plans, outputs, derived, profile)
         self.day_types = tuple(DerivedDayType(name, days) for name, (days, _) in derived.items())
@@ -246,19 +346,31 @@ class DayMaker:
                     top = max(max(bins.hours(plan.how)) for bins in plan.outputs.values())
                     shown_top = max(max(values) for _, each in derived.values() for values in each.values())
                     if top > shown_top * (1 + 1e-9) and len(plans) == 1:
-                        self._warn("PROFILE_IS_MEAN", f"the mean days peak at {shown_top:,.6g} tok/s and the highest hour of the file is {top:,.6g} tok/s.",
-                                   "Plan for busy days with --profile percentile:95 or --profile peak-day.", None)
+                        self._warn(
+                            "PROFILE_IS_MEAN",
+                            f"the mean days peak at {shown_top:,.6g} tok/s and the highest hour of the file is {top:,.6g} tok/s.",
+                            "Plan for busy days with --profile percentile:95 or --profile peak-day.",
+                            None,
+                        )
         result = []
         for index, plan in enumerate(plans):
             names = list(derived)
             output = {(name if len(names) > 1 or name != ONLY_DAY_TYPE else ""): derived[name][1][str(index)] for name in names}
-            given = {(name if len(names) > 1 or name != ONLY_DAY_TYPE else ""): inputs[name][1][str(index)] for name in names} if plan.inputs else {}
+            given = (
+                {(name if len(names) > 1 or name != ONLY_DAY_TYPE else ""): inputs[name][1][str(index)] for name in names}
+                if plan.inputs
+                else {}
+            )
             result.append(Days(output, given, plan.stats))
         return result
 
-    def _profile_inputs(self, plans: list[_Plan], outputs: Mapping[str, Mapping[Day, tuple[float, ...]]],
-                        derived: Mapping[str, tuple[float, Mapping[str, tuple[float, ...]]]],
-                        profile: str) -> dict[str, tuple[float, dict[str, tuple[float, ...]]]]:
+    def _profile_inputs(
+        self,
+        plans: list[_Plan],
+        outputs: Mapping[str, Mapping[Day, tuple[float, ...]]],
+        derived: Mapping[str, tuple[float, Mapping[str, tuple[float, ...]]]],
+        profile: str,
+    ) -> dict[str, tuple[float, dict[str, tuple[float, ...]]]]:
         """Input of the same days: on a peak day that day's, else the profile's output times the ratio of means in that hour."""
         result: dict[str, tuple[float, dict[str, tuple[float, ...]]]] = {}
         for name, (count, values) in derived.items():
@@ -302,7 +414,9 @@ def _total(group: Sequence[Point], is_input: bool, counts: bool, step: float) ->
 
 def _span(days: Mapping[Day | None, Point]) -> str:
     names = list(days)
-    ordered = sorted((day for day in names if day is not None), key=lambda day: day.toordinal() if isinstance(day, datetime.date) else day)
+    ordered = sorted(
+        (day for day in names if day is not None), key=lambda day: day.toordinal() if isinstance(day, datetime.date) else day
+    )
     if not ordered:
         return "none"
     first, last = ordered[0], ordered[-1]
@@ -315,7 +429,9 @@ def _day_name(day: Day) -> str:
 
 def _example_day(days: Mapping[Day | None, Point]) -> str:
     """The first day, as --day takes it."""
-    ordered = sorted((day for day in days if day is not None), key=lambda day: day.toordinal() if isinstance(day, datetime.date) else day)
+    ordered = sorted(
+        (day for day in days if day is not None), key=lambda day: day.toordinal() if isinstance(day, datetime.date) else day
+    )
     if not ordered:
         return "YYYY-MM-DD"
     return ordered[0].isoformat() if isinstance(ordered[0], datetime.date) else str(ordered[0] + 1)
@@ -330,4 +446,9 @@ def _parse_day(text: str) -> datetime.date | int | None:
 
 
 def _is_day(day: Day | None, wanted: datetime.date | int | None) -> bool:
-    return wanted is not None and day is not None and day == wanted and isinstance(day, datetime.date) == isinstance(wanted, datetime.date)
+    return (
+        wanted is not None
+        and day is not None
+        and day == wanted
+        and isinstance(day, datetime.date) == isinstance(wanted, datetime.date)
+    )

@@ -23,15 +23,19 @@ from optimizer.workbook.demand_words import (
     words,
 )
 
-Role = Literal["hour", "date", "day_type", "workload", "unit", "output", "input", "mixed", "cached", "tokens_per_request", "other"]
+Role = Literal[
+    "hour", "date", "day_type", "workload", "unit", "output", "input", "mixed", "cached", "tokens_per_request", "other"
+]
 
 HEADER_LEVELS_MAX = 4
 HOURS_MIN = 2
 HOURS_IN_ORDER = 24
 
 _TOKENS_PER_REQUEST = re.compile(r"\btok(?:en)?s?\s*(?:per|/)\s*(?:request|req|query|call)s?\b")
-_ROLE_WORDS = re.compile(r"\b(output|out|generated|generation|completions?|decoded?|response|input|in|prompts?|prefill|context|demand|tokens?|toks?|"
-                         r"forecast|load|traffic|throughput|rate|mean|avg|average|hourly|requests?|volume|of)\b")
+_ROLE_WORDS = re.compile(
+    r"\b(output|out|generated|generation|completions?|decoded?|response|input|in|prompts?|prefill|context|demand|tokens?|toks?|"
+    r"forecast|load|traffic|throughput|rate|mean|avg|average|hourly|requests?|volume|of)\b"
+)
 
 
 @dataclass(frozen=True)
@@ -135,13 +139,18 @@ def _separate(left: Table, right: Table) -> bool:
 
 def _better(left: Table, right: Table) -> Table:
     """Of two hour columns of one table, the one that says local or beginning; a date column joins the other one's times."""
+
     def rank(table: Table) -> tuple[bool, bool, int]:
         said = words(table.hour.header)
         return (table.hour.role == "date", bool(re.search(r"\b(utc|gmt|ending|end|until|to)\b", said)), table.hour.column)
 
     winner, loser = sorted((left, right), key=rank)
-    columns = tuple(Column(**{**column.__dict__, "role": "date" if loser.hour.role == "date" else "other"}) if column.column == loser.hour.column
-                    else column for column in winner.columns)
+    columns = tuple(
+        Column(**{**column.__dict__, "role": "date" if loser.hour.role == "date" else "other"})
+        if column.column == loser.hour.column
+        else column
+        for column in winner.columns
+    )
     return Table(**{**winner.__dict__, "columns": columns})
 
 
@@ -149,8 +158,13 @@ def _split_side_by_side(tables: list[Table], known: tuple[str, ...]) -> list[Tab
     """Give each of several tables under one header row only the columns up to the next one's hours."""
     result = []
     for table in tables:
-        limit = min((other.hour.column for other in tables if other.top == table.top and other.hour.column > table.hour.column), default=None)
-        start = table.hour.column if any(other.top == table.top and other.hour.column < table.hour.column for other in tables) else 0
+        limit = min(
+            (other.hour.column for other in tables if other.top == table.top and other.hour.column > table.hour.column),
+            default=None,
+        )
+        start = (
+            table.hour.column if any(other.top == table.top and other.hour.column < table.hour.column for other in tables) else 0
+        )
         columns = tuple(column for column in table.columns if start <= column.column and (limit is None or column.column < limit))
         result.append(Table(**{**table.__dict__, "columns": columns}))
     return result
@@ -199,9 +213,20 @@ def _build(grid: Grid, header_row: int, hour_column: int, known: tuple[str, ...]
     if not hours:
         return None
     last_hour = hours[-1]
-    used = sorted({column for row in (*range(max(1, header_row), first), *hours[:HOURS_IN_ORDER], hours[-1]) for column in grid.rows.get(row, [])}
-                  | {column for column in grid.columns if (header_row, column) in grid.merges and grid.merges[header_row, column][0] <= header_row
-                     and any(first <= row <= last_hour for row in grid.columns[column])})
+    used = sorted(
+        {
+            column
+            for row in (*range(max(1, header_row), first), *hours[:HOURS_IN_ORDER], hours[-1])
+            for column in grid.rows.get(row, [])
+        }
+        | {
+            column
+            for column in grid.columns
+            if (header_row, column) in grid.merges
+            and grid.merges[header_row, column][0] <= header_row
+            and any(first <= row <= last_hour for row in grid.columns[column])
+        }
+    )
     levels, unit_row, top = _header_rows(grid, header_row, hour_column, first, used)
     rows = tuple(row for row in sorted(grid.rows) if first <= row <= last_hour)
     tail = tuple(row for row in sorted(grid.rows) if last_hour < row <= extent)
@@ -214,8 +239,16 @@ def _build(grid: Grid, header_row: int, hour_column: int, known: tuple[str, ...]
     dates = [cell.value for cell in (grid.cell(row, hour_column) for row in hours[:HOURS_IN_ORDER])]
     if len(hours) > 1 and all(getattr(value, "hour", None) in (0, None) and hasattr(value, "year") for value in dates):
         hour = Column(**{**hour.__dict__, "role": "date"})
-    return Table(grid, top, hour, tuple(columns), tuple(row for row in rows if row not in repeated), tail, by_words=bool(header_text),
-                 repeated_headers=repeated)
+    return Table(
+        grid,
+        top,
+        hour,
+        tuple(columns),
+        tuple(row for row in rows if row not in repeated),
+        tail,
+        by_words=bool(header_text),
+        repeated_headers=repeated,
+    )
 
 
 def _last_row(grid: Grid, hour_column: int, first: int, header_text: str) -> int:
@@ -225,8 +258,14 @@ def _last_row(grid: Grid, hour_column: int, first: int, header_text: str) -> int
         if row <= first:
             continue
         text = text_of(grid.value(row, hour_column))
-        if text and text != header_text and is_hour_header(text) and not is_footer(text) and not looks_like_hour(grid.cell(row, hour_column)) \
-                and _hours_below(grid, row, hour_column):
+        if (
+            text
+            and text != header_text
+            and is_hour_header(text)
+            and not is_footer(text)
+            and not looks_like_hour(grid.cell(row, hour_column))
+            and _hours_below(grid, row, hour_column)
+        ):
             return row - 1
     return last
 
@@ -243,7 +282,7 @@ def _header_rows(grid: Grid, header_row: int, hour_column: int, first: int, used
         if not texts and row != header_row:
             continue
         units = [text for text in texts if parse_unit(text) is not None]
-        if units and (len(units) == len(texts) and row != header_row or hour_text in ("unit", "units")):
+        if units and ((len(units) == len(texts) and row != header_row) or hour_text in ("unit", "units")):
             unit_row = row
         else:
             levels.append(row)
@@ -255,8 +294,13 @@ def _header_rows(grid: Grid, header_row: int, hour_column: int, first: int, used
         hour_text = text_of(grid.value(row, hour_column))
         texts = [text_of(grid.filled(row, column).value) for column in others]
         over = [column for column in others if grid.value(row, column) is not None]
-        if covers_hours or not any(texts) or any(not isinstance(grid.value(row, column), str) for column in over) \
-                or (hour_text and not grid.transposed) or _is_setting(texts):
+        if (
+            covers_hours
+            or not any(texts)
+            or any(not isinstance(grid.value(row, column), str) for column in over)
+            or (hour_text and not grid.transposed)
+            or _is_setting(texts)
+        ):
             break
         units = [text for text in texts if text and parse_unit(text) is not None]
         if unit_row is None and units and len(units) == len([text for text in texts if text]) and grid.transposed:
@@ -271,11 +315,21 @@ def _header_rows(grid: Grid, header_row: int, hour_column: int, first: int, used
 def _is_setting(texts: list[str]) -> bool:
     """A row above the header such as `Unit | tok/s` or `Owner | FP&A` is no level of the header."""
     filled = [text for text in texts if text]
-    return any(re.match(r"(unit|units|owner|source|date|version|time zone|timezone|scenario)\s*:?(\s|$)", text) for text in filled)
+    return any(
+        re.match(r"(unit|units|owner|source|date|version|time zone|timezone|scenario)\s*:?(\s|$)", text) for text in filled
+    )
 
 
-def _column(grid: Grid, column: int, levels: list[int], unit_row: int | None, header_row: int, rows: tuple[int, ...], known: tuple[str, ...],
-            is_hour: bool = False) -> Column:
+def _column(
+    grid: Grid,
+    column: int,
+    levels: list[int],
+    unit_row: int | None,
+    header_row: int,
+    rows: tuple[int, ...],
+    known: tuple[str, ...],
+    is_hour: bool = False,
+) -> Column:
     parts: list[str] = []
     at = (header_row, column)
     for row in levels:
@@ -297,18 +351,29 @@ def _column(grid: Grid, column: int, levels: list[int], unit_row: int | None, he
         unit_cell = find_unit(str(grid.value(unit_row, column)))
         unit_at = (unit_row, column)
     said = words(header)
-    prefix = next((name for name in sorted(known, key=len, reverse=True) if re.match(rf"{re.escape(name)}(?![a-z0-9])", said)), "")
-    unit = find_unit(said[len(prefix):] if prefix else header)
+    prefix = next(
+        (name for name in sorted(known, key=len, reverse=True) if re.match(rf"{re.escape(name)}(?![a-z0-9])", said)), ""
+    )
+    unit = find_unit(said[len(prefix) :] if prefix else header)
     if prefix:
         unit = UnitFound(unit.unit, f"{prefix} {unit.rest}".strip(), unit.ratio, unit.unclear)
     rest = unit.rest
     label = prefix or " ".join(_ROLE_WORDS.sub(" ", re.sub(r"[()\[\]:,/–—|]+|\s-\s", " ", rest)).split()).strip(" -")
-    role: Role = "hour" if is_hour else _role(said, rest[len(prefix):], unit, unit_cell, label, known, grid, column, rows)
+    role: Role = "hour" if is_hour else _role(said, rest[len(prefix) :], unit, unit_cell, label, known, grid, column, rows)
     return Column(column, role, header, rest, label, at, unit, unit_cell, unit_at)
 
 
-def _role(said: str, rest: str, unit: UnitFound, unit_cell: UnitFound | None, label: str, known: tuple[str, ...], grid: Grid, column: int,
-          rows: tuple[int, ...]) -> Role:
+def _role(
+    said: str,
+    rest: str,
+    unit: UnitFound,
+    unit_cell: UnitFound | None,
+    label: str,
+    known: tuple[str, ...],
+    grid: Grid,
+    column: int,
+    rows: tuple[int, ...],
+) -> Role:
     if said in ("workload", "workloads", "workload name", "workload id"):
         return "workload"
     if said in ("day type", "daytype", "type of day", "day types"):
@@ -324,8 +389,11 @@ def _role(said: str, rest: str, unit: UnitFound, unit_cell: UnitFound | None, la
         return "cached"
     is_input = bool(INPUT_WORDS.search(rest))
     is_output = bool(OUTPUT_WORDS.search(rest))
-    if stated is not None and stated.kind == "share" and not (
-            "peak" in said or "max" in said or not rest.strip() or DEMAND_WORDS.search(rest)):
+    if (
+        stated is not None
+        and stated.kind == "share"
+        and not ("peak" in said or "max" in said or not rest.strip() or DEMAND_WORDS.search(rest))
+    ):
         return "other"
     if stated is None and not unit.unclear and not DEMAND_WORDS.search(said) and not (label and label in known) and not is_input:
         return "other"
@@ -338,7 +406,11 @@ def _role(said: str, rest: str, unit: UnitFound, unit_cell: UnitFound | None, la
 
 def _mostly_numbers(grid: Grid, column: int, rows: tuple[int, ...]) -> bool:
     filled = [grid.cell(row, column) for row in rows if (row, column) in grid.cells]
-    good = [cell for cell in filled if not isinstance(cell.value, str) or re.search(r"\d", clean(cell.value)) or cell.formula or cell.error]
+    good = [
+        cell
+        for cell in filled
+        if not isinstance(cell.value, str) or re.search(r"\d", clean(cell.value)) or cell.formula or cell.error
+    ]
     return bool(filled) and 2 * len(good) >= len(filled)
 
 

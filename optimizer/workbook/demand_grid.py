@@ -87,8 +87,11 @@ class Grid:
 
 def grid_of(sheet: Sheet, area: tuple[int, int, int, int] | None = None) -> Grid:
     """The sheet, or the cells of one area (top, left, bottom, right) of it. Cells without value, formula or error are left out."""
-    cells = {key: cell for key, cell in sheet.cells.items()
-             if not (isinstance(cell.value, str) and not cell.value.strip() and not cell.formula)}
+    cells = {
+        key: cell
+        for key, cell in sheet.cells.items()
+        if not (isinstance(cell.value, str) and not cell.value.strip() and not cell.formula)
+    }
     if area is not None:
         top, left, bottom, right = area
         cells = {(row, column): cell for (row, column), cell in cells.items() if top <= row <= bottom and left <= column <= right}

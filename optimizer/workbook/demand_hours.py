@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 from optimizer.units import HOURS_PER_DAY, SECONDS_PER_DAY, SECONDS_PER_HOUR, SECONDS_PER_MINUTE
 from optimizer.workbook.book import Cell, CellValue
@@ -20,15 +22,33 @@ _EPOCH_1904 = datetime.date(1904, 1, 1)
 _UNIX_MIN, _UNIX_MAX = 1_000_000_000, 4_000_000_000
 _MS = 1000
 
-_MONTHS = {name: number for number, names in enumerate(
-    ("jan january januar janvier enero", "feb february februar fevrier febrero", "mar march marz mrz mars marzo", "apr april avril abril",
-     "may mai mayo", "jun june juni juin junio", "jul july juli juillet julio", "aug august aout agosto", "sep sept september septembre septiembre",
-     "oct october okt oktober octobre octubre", "nov november novembre noviembre", "dec december dez dezember decembre diciembre"), 1)
-    for name in names.split()}
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "jan january januar janvier enero",
+            "feb february februar fevrier febrero",
+            "mar march marz mrz mars marzo",
+            "apr april avril abril",
+            "may mai mayo",
+            "jun june juni juin junio",
+            "jul july juli juillet julio",
+            "aug august aout agosto",
+            "sep sept september septembre septiembre",
+            "oct october okt oktober octobre octubre",
+            "nov november novembre noviembre",
+            "dec december dez dezember decembre diciembre",
+        ),
+        1,
+    )
+    for name in names.split()
+}
 _ZONE = r"(?P<zone>z|utc|gmt|(?:utc|gmt)?\s?[+-]\d{2}:?\d{2}|[ecmp][sd]t|ces?t|bst|jst|ist)"
 _AM_PM = r"(?P<half>[ap])\.?\s?m?\.?"
-_TIME = re.compile(rf"(?P<hour>\d{{1,2}})(?:\s?(?:[:.]|h(?=\d))\s?(?P<minute>\d{{2}})(?:[:.](?P<second>\d{{2}})(?:[.,]\d+)?)?)?\s?(?:{_AM_PM}(?![a-z]))?\s?"
-                   rf"(?:h|hrs?|hours?|uhr|o'clock)?\s?(?:\(?{_ZONE}\)?)?$")
+_TIME = re.compile(
+    rf"(?P<hour>\d{{1,2}})(?:\s?(?:[:.]|h(?=\d))\s?(?P<minute>\d{{2}})(?:[:.](?P<second>\d{{2}})(?:[.,]\d+)?)?)?\s?(?:{_AM_PM}(?![a-z]))?\s?"
+    rf"(?:h|hrs?|hours?|uhr|o'clock)?\s?(?:\(?{_ZONE}\)?)?$"
+)
 _ISO_DATE = re.compile(r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?:t|,?\s+|$)")
 _DAY_FIRST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d{2})(?:t|,?\s+|$)")
 _NAMED_DATE = re.compile(r"(\d{1,2})\.?[\s-]([a-z]{3,10})\.?[\s,-]+(\d{4})(?:t|,?\s+|$)")
@@ -116,11 +136,15 @@ def parse_text(text: str) -> Stamp | None:
             start, end = _parse_time(first), _parse_time(second)
             if start is None or end is None:
                 return None
-            return replace(stamp, second=start.second, zone=start.zone or end.zone, length_s=(end.second - start.second) % SECONDS_PER_DAY)
+            return replace(
+                stamp, second=start.second, zone=start.zone or end.zone, length_s=(end.second - start.second) % SECONDS_PER_DAY
+            )
         return replace(stamp, second=time.second, zone=time.zone)
     if re.fullmatch(r"\d{4}", plain):
         hour, minute = int(plain[:2]), int(plain[2:])
-        return Stamp(hour * SECONDS_PER_HOUR + minute * SECONDS_PER_MINUTE) if hour * 60 + minute <= 1440 and minute < 60 else None
+        return (
+            Stamp(hour * SECONDS_PER_HOUR + minute * SECONDS_PER_MINUTE) if hour * 60 + minute <= 1440 and minute < 60 else None
+        )
     # Without a date `00:00-01:00` is a range, never a time with an offset.
     return _parse_range(plain) or _parse_time(plain)
 
@@ -170,11 +194,11 @@ def _parse_date(plain: str) -> tuple[Stamp, str] | None:
     """A date at the start of the text, and what follows it."""
     if match := _ISO_DATE.match(plain):
         day = _date(int(match[1]), int(match[3]), int(match[4]))
-        return (Stamp(0, day), plain[match.end():].strip()) if day else None
+        return (Stamp(0, day), plain[match.end() :].strip()) if day else None
     if match := _DAY_FIRST.match(plain):
         year = int(match[4]) + (2000 if len(match[4]) == 2 else 0)
         day_first, month_first = _date(year, int(match[3]), int(match[1])), _date(year, int(match[1]), int(match[3]))
-        rest = plain[match.end():].strip()
+        rest = plain[match.end() :].strip()
         if day_first and month_first and day_first != month_first and match[2] != ".":
             return Stamp(0, days_either=(day_first, month_first)), rest
         day = day_first if match[2] == "." else day_first or month_first
@@ -185,7 +209,7 @@ def _parse_date(plain: str) -> tuple[Stamp, str] | None:
         if match := pattern.match(plain):
             month = _MONTHS.get(match[order[1]])
             day = _date(int(match[order[0]]), month, int(match[order[2]])) if month else None
-            return (Stamp(0, day), plain[match.end():].strip()) if day else None
+            return (Stamp(0, day), plain[match.end() :].strip()) if day else None
     if match := _COMPACT.match(plain):
         day = _date(int(match[1]), int(match[2]), int(match[3]))
         if day is None:
@@ -206,7 +230,9 @@ def read_hours(cells: Sequence[Cell], header: str, *, locale: str | None = None,
     """Read one column of hours. header: its header text, which may say `hour ending`. locale: settles 03/04/2027."""
     numeric = _numeric_reader([float(cell.value) for cell in cells if _is_number(cell.value)], dates_1904)
     stamps = [_stamp(cell.value, numeric, dates_1904) if not cell.error else None for cell in cells]
-    serials = numeric is not None and any(_is_number(cell.value) and SERIAL_MIN <= float(str(cell.value)) <= SERIAL_MAX for cell in cells)
+    serials = numeric is not None and any(
+        _is_number(cell.value) and SERIAL_MIN <= float(cell.value) <= SERIAL_MAX for cell in cells
+    )
     stamps, ambiguous = _settle_dates(stamps, locale)
     stamps = [_snap(stamp) if stamp is not None else None for stamp in stamps]
     read = [stamp for stamp in stamps if stamp is not None]
@@ -222,16 +248,18 @@ def read_hours(cells: Sequence[Cell], header: str, *, locale: str | None = None,
     if ending and not both_ends:
         step = _step(read)
         stamps = [_earlier(stamp, step, dated) if stamp is not None else None for stamp in stamps]
-    return HourColumn(tuple(stamps), serials=serials, hour_ending=ending, unclear=unclear, both_ends=both_ends, ambiguous_dates=ambiguous)
+    return HourColumn(
+        tuple(stamps), serials=serials, hour_ending=ending, unclear=unclear, both_ends=both_ends, ambiguous_dates=ambiguous
+    )
 
 
-def _is_number(value: CellValue) -> bool:
+def _is_number(value: CellValue) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _stamp(value: CellValue, numeric: Callable[[float], Stamp | None] | None, dates_1904: bool) -> Stamp | None:
     if _is_number(value):
-        return numeric(float(str(value))) if numeric is not None else None
+        return numeric(float(value)) if numeric is not None else None
     if isinstance(value, str):
         return parse_text(value)
     if isinstance(value, datetime.timedelta):
@@ -276,7 +304,7 @@ def _numeric_reader(numbers: list[float], dates_1904: bool) -> Callable[[float],
         return _of_days
     if not whole and high <= HOURS_PER_DAY:
         return lambda number: Stamp(number * SECONDS_PER_HOUR)
-    if SERIAL_MIN <= low and high <= SERIAL_MAX:
+    if low >= SERIAL_MIN and high <= SERIAL_MAX:
         epoch = _EPOCH_1904 if dates_1904 else _EPOCH_1900
         return lambda number: _of_serial(number, epoch)
     if whole and high <= 2400 and all(number % 100 in (0, 15, 30, 45) for number in numbers):
@@ -314,7 +342,7 @@ def _settle_dates(stamps: list[Stamp | None], locale: str | None) -> tuple[list[
     if locale:
         choices = [1] if locale.replace("_", "-").casefold() in ("en-us", "en-ph") else [0]
     else:
-        fixed = {stamp.day for stamp in stamps if stamp is not None and stamp.day is not None}
+        fixed: set[Day] = {stamp.day for stamp in stamps if stamp is not None and stamp.day is not None}
         spans = [_compact_days(fixed | {stamp.days_either[choice] for stamp in either if stamp.days_either}) for choice in (0, 1)]
         if spans[0] != spans[1]:
             choices = [0 if spans[0] else 1]
@@ -323,11 +351,13 @@ def _settle_dates(stamps: list[Stamp | None], locale: str | None) -> tuple[list[
             choices = [0]
     ambiguous = len(choices) > 1
     chosen = choices[0]
-    return [replace(stamp, day=stamp.days_either[chosen], days_either=None) if stamp is not None and stamp.days_either else stamp
-            for stamp in stamps], ambiguous
+    return [
+        replace(stamp, day=stamp.days_either[chosen], days_either=None) if stamp is not None and stamp.days_either else stamp
+        for stamp in stamps
+    ], ambiguous
 
 
-def _compact_days(days: set[Day | None]) -> bool:
+def _compact_days(days: set[Day]) -> bool:
     dates = sorted(day for day in days if isinstance(day, datetime.date))
     return len(dates) > 1 and (dates[-1] - dates[0]).days == len(dates) - 1
 
@@ -352,7 +382,7 @@ def absolute(stamp: Stamp) -> float:
 def _step(stamps: Sequence[Stamp]) -> float:
     """The smallest distance between two moments of the column, at most an hour."""
     moments = sorted({absolute(stamp) for stamp in stamps})
-    gaps = [later - earlier for earlier, later in zip(moments, moments[1:], strict=False)]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(moments)]
     return min([*gaps, float(SECONDS_PER_HOUR)])
 
 
@@ -360,8 +390,12 @@ def _ends_at_midnight(stamps: Sequence[Stamp]) -> bool:
     """Dated rows that start one step after midnight and end at a midnight: whole days only when they name the ends of their hours."""
     moments = sorted(absolute(stamp) for stamp in stamps)
     step = _step(stamps)
-    return (len(moments) >= HOURS_PER_DAY and moments[0] % SECONDS_PER_DAY == step and moments[-1] % SECONDS_PER_DAY == 0
-            and len(moments) * step % SECONDS_PER_DAY == 0)
+    return (
+        len(moments) >= HOURS_PER_DAY
+        and moments[0] % SECONDS_PER_DAY == step
+        and moments[-1] % SECONDS_PER_DAY == 0
+        and len(moments) * step % SECONDS_PER_DAY == 0
+    )
 
 
 def _earlier(stamp: Stamp, step: float, dated: bool) -> Stamp:
@@ -388,5 +422,3 @@ def clock(second: float) -> str:
 def shown(stamp: Stamp) -> str:
     """The moment as a message shows it."""
     return f"{stamp.day} {clock(stamp.second)}" if stamp.day is not None else clock(stamp.second)
-
-

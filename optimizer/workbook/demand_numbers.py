@@ -13,9 +13,43 @@ from optimizer.workbook.demand_words import clean
 #: Language (and country where it matters) -> (decimal mark, thousands marks).
 _POINT = (".", ",' ")
 _COMMA = (",", ".' ")
-_COMMA_LANGUAGES = frozenset("de fr es it pt nl sv da nb nn no fi pl cs sk sl hr hu ro bg ru uk tr el id vi sr lt lv et is".split())
-_POINT_LANGUAGES = frozenset("en ja zh ko th he hi ms".split())
-_POINT_COUNTRIES = frozenset("ch li mx us gb".split())
+_COMMA_LANGUAGES = frozenset(
+    [
+        "de",
+        "fr",
+        "es",
+        "it",
+        "pt",
+        "nl",
+        "sv",
+        "da",
+        "nb",
+        "nn",
+        "no",
+        "fi",
+        "pl",
+        "cs",
+        "sk",
+        "sl",
+        "hr",
+        "hu",
+        "ro",
+        "bg",
+        "ru",
+        "uk",
+        "tr",
+        "el",
+        "id",
+        "vi",
+        "sr",
+        "lt",
+        "lv",
+        "et",
+        "is",
+    ]
+)
+_POINT_LANGUAGES = frozenset(["en", "ja", "zh", "ko", "th", "he", "hi", "ms"])
+_POINT_COUNTRIES = frozenset(["ch", "li", "mx", "us", "gb"])
 
 _MARKS = str.maketrans({"\u2019": "'", "\u00b4": "'", "`": "'", "\u2212": "-", "\u2013": "-", "\u066b": "\u066b"})
 
@@ -67,8 +101,11 @@ def _parse(text: str, decimal: str, thousands: str) -> float | None:
         body, sign = body[1:-1].strip(), -1.0
     if body.endswith("-") and body[:1].isdigit():
         body, sign = body[:-1].strip(), -sign
-    match = re.fullmatch(rf"([+-]?)\s?(\d+|[1-9]\d{{0,2}}(?:(?P<mark>[{re.escape(thousands)}])\d{{3}})(?:(?P=mark)\d{{3}})*)"
-                         rf"(?:{re.escape(decimal)}(\d*))?([eE][+-]?\d{{1,3}})?", body)
+    match = re.fullmatch(
+        rf"([+-]?)\s?(\d+|[1-9]\d{{0,2}}(?:(?P<mark>[{re.escape(thousands)}])\d{{3}})(?:(?P=mark)\d{{3}})*)"
+        rf"(?:{re.escape(decimal)}(\d*))?([eE][+-]?\d{{1,3}})?",
+        body,
+    )
     if match is None:
         return None
     whole = re.sub(r"\D", "", match[2])
@@ -85,11 +122,18 @@ def read_numbers(cells: Sequence[Cell], locale: str | None = None) -> NumberColu
     for index, cell in enumerate(cells):
         value = cell.value
         if cell.error:
-            problems.append(NumberProblem(index, "CELL_ERROR", f"holds {cell.error}.", "Type the number or fix its formula, save, run again."))
+            problems.append(
+                NumberProblem(index, "CELL_ERROR", f"holds {cell.error}.", "Type the number or fix its formula, save, run again.")
+            )
         elif value is None:
-            problems.append(NumberProblem(
-                index, "FORMULA_NO_VALUE", f"holds the formula {_short(cell.formula)} without a computed value.",
-                "Open the file in Excel and save it, or run with --recalc libreoffice."))
+            problems.append(
+                NumberProblem(
+                    index,
+                    "FORMULA_NO_VALUE",
+                    f"holds the formula {_short(cell.formula)} without a computed value.",
+                    "Open the file in Excel and save it, or run with --recalc libreoffice.",
+                )
+            )
         elif isinstance(value, bool):
             problems.append(NumberProblem(index, "NOT_A_NUMBER", f"holds {str(value).upper()}.", "Type the number."))
         elif isinstance(value, int | float):
@@ -104,25 +148,38 @@ def read_numbers(cells: Sequence[Cell], locale: str | None = None) -> NumberColu
             texts[index] = (text.rstrip("%").strip() if is_percent else text, is_percent)
             percent += is_percent
         else:
-            problems.append(NumberProblem(index, "NOT_A_NUMBER", f"holds a date or time ({value}).",
-                                          "Format the cell as a number and type the number."))
+            problems.append(
+                NumberProblem(
+                    index, "NOT_A_NUMBER", f"holds a date or time ({value}).", "Format the cell as a number and type the number."
+                )
+            )
     blank = [index for index, (text, _) in texts.items() if not text]
     for index in blank:
         del texts[index]
-        problems.append(NumberProblem(index, "MISSING_VALUE", "holds blanks only.", "Type the number; 0 where nothing is expected."))
+        problems.append(
+            NumberProblem(index, "MISSING_VALUE", "holds blanks only.", "Type the number; 0 where nothing is expected.")
+        )
     _read_texts(texts, locale, values, problems)
     problems.sort(key=lambda problem: problem.index)
-    return NumberColumn(tuple(values), tuple(problems), tuple(index for index in sorted(texts) if values[index] is not None), percent)
+    return NumberColumn(
+        tuple(values), tuple(problems), tuple(index for index in sorted(texts) if values[index] is not None), percent
+    )
 
 
-def _read_texts(texts: dict[int, tuple[str, bool]], locale: str | None, values: list[float | None], problems: list[NumberProblem]) -> None:
+def _read_texts(
+    texts: dict[int, tuple[str, bool]], locale: str | None, values: list[float | None], problems: list[NumberProblem]
+) -> None:
     """Parse the text cells under the one convention that reads them all; the column decides, or --locale."""
     marks = [locale_marks(locale)] if locale else [_POINT, _COMMA]
     readings = {index: [_parse(text, *mark) for mark in marks] for index, (text, _) in texts.items()}
     for index, reading in readings.items():
         if all(number is None for number in reading):
             word = texts[index][0]
-            hint = "Type the number alone; the unit belongs in the header." if any(ch.isdigit() for ch in word) else "Type the number."
+            hint = (
+                "Type the number alone; the unit belongs in the header."
+                if any(ch.isdigit() for ch in word)
+                else "Type the number."
+            )
             said = f" as {locale} writes numbers" if locale else ""
             problems.append(NumberProblem(index, "NOT_A_NUMBER", f"holds {_short(word)!r}, which is not a number{said}.", hint))
     good = {index: reading for index, reading in readings.items() if any(number is not None for number in reading)}
@@ -130,17 +187,28 @@ def _read_texts(texts: dict[int, tuple[str, bool]], locale: str | None, values: 
     if not usable and good:
         first = next(index for index, reading in good.items() if reading[0] is None)
         other = next(index for index, reading in good.items() if reading[1] is None)
-        problems.append(NumberProblem(
-            max(first, other), "MIXED_NUMBERS", f"holds {texts[max(first, other)][0]!r} where another cell holds {texts[min(first, other)][0]!r}: "
-            "decimal comma and decimal point in one column.", "Write the whole column in one way, or as plain numbers."))
+        problems.append(
+            NumberProblem(
+                max(first, other),
+                "MIXED_NUMBERS",
+                f"holds {texts[max(first, other)][0]!r} where another cell holds {texts[min(first, other)][0]!r}: "
+                "decimal comma and decimal point in one column.",
+                "Write the whole column in one way, or as plain numbers.",
+            )
+        )
         return
     for index, reading in good.items():
         numbers = {reading[choice] for choice in usable}
         if len(numbers) > 1:
             both = " or ".join(f"{number:,.15g}" for number in sorted(number for number in numbers if number is not None))
-            problems.append(NumberProblem(
-                index, "AMBIGUOUS_NUMBER", f"holds the text {texts[index][0]!r}, which is {both}, and nothing in the column decides.",
-                "Say --locale en-US (decimal point) or --locale de-DE (decimal comma), or make the column numbers in Excel."))
+            problems.append(
+                NumberProblem(
+                    index,
+                    "AMBIGUOUS_NUMBER",
+                    f"holds the text {texts[index][0]!r}, which is {both}, and nothing in the column decides.",
+                    "Say --locale en-US (decimal point) or --locale de-DE (decimal comma), or make the column numbers in Excel.",
+                )
+            )
             return
         number = reading[usable[0]]
         values[index] = number / 100 if number is not None and texts[index][1] else number

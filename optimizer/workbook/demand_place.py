@@ -18,9 +18,28 @@ from optimizer.workbook.reader_options import ReaderOptions
 Area = tuple[int, int, int, int]
 
 #: Sheets of the interface that never hold demand, and the template's worked example.
-_OTHER_SHEETS = frozenset((
-    "workloads", "pools", "contingencies", "policy", "daytypes", "day types", "nodetypes", "node types", "models", "goodput", "offers", "existing",
-    "discounts", "apiprices", "api prices", "sites", "instructions", "example"))
+_OTHER_SHEETS = frozenset(
+    (
+        "workloads",
+        "pools",
+        "contingencies",
+        "policy",
+        "daytypes",
+        "day types",
+        "nodetypes",
+        "node types",
+        "models",
+        "goodput",
+        "offers",
+        "existing",
+        "discounts",
+        "apiprices",
+        "api prices",
+        "sites",
+        "instructions",
+        "example",
+    )
+)
 _ROWS_MAX, _COLUMNS_MAX = 1_048_576, 16_384
 _REFERENCE = re.compile(r"\$?([A-Za-z]{1,3})?\$?(\d{1,7})?(?::\$?([A-Za-z]{1,3})?\$?(\d{1,7})?)?$")
 
@@ -53,14 +72,24 @@ def find_place(book: Book, options: ReaderOptions, workloads: Sequence[str], pro
     if options.sheet:
         chosen = book.sheet(options.sheet)
         if chosen is None:
-            problems.error("SHEET_NOT_FOUND", f"has no sheet {options.sheet!r}; it has {_names(book.sheets)}.", "Say --sheet with one of these.",
-                           file=book.file)
+            problems.error(
+                "SHEET_NOT_FOUND",
+                f"has no sheet {options.sheet!r}; it has {_names(book.sheets)}.",
+                "Say --sheet with one of these.",
+                file=book.file,
+            )
             return None
         sheets, explicit = [chosen], True
     else:
         for sheet in book.sheets:
             if not sheet.visible and sheet.cells:
-                problems.warn("HIDDEN_SHEET_IGNORED", "is hidden and was not read.", "Say --sheet to read it.", file=book.file, sheet=sheet.name)
+                problems.warn(
+                    "HIDDEN_SHEET_IGNORED",
+                    "is hidden and was not read.",
+                    "Say --sheet to read it.",
+                    file=book.file,
+                    sheet=sheet.name,
+                )
         named = book.sheet("Demand")
         if named is not None and named.visible:
             sheets, explicit = [named], True
@@ -77,12 +106,22 @@ def find_place(book: Book, options: ReaderOptions, workloads: Sequence[str], pro
         return _by_defined_name(book, sheets, options, problems)
     if len({sheet.name for sheet, _ in found}) > 1:
         names = ", ".join(dict.fromkeys(repr(sheet.name) for sheet, _ in found))
-        problems.error("SEVERAL_SHEETS", f"has a demand table on each of the sheets {names}.",
-                       f"Say which: --sheet {_quoted(found[0][0].name)}.", file=book.file)
+        problems.error(
+            "SEVERAL_SHEETS",
+            f"has a demand table on each of the sheets {names}.",
+            f"Say which: --sheet {_quoted(found[0][0].name)}.",
+            file=book.file,
+        )
         return None
     places = [table.place for _, table in found]
-    problems.error("SEVERAL_TABLES", f"holds {len(found)} demand tables ({', '.join(places)}).", f"Say which: --range {_quoted(places[0])}.",
-                   file=book.file, sheet=found[0][0].name, cell=places[1])
+    problems.error(
+        "SEVERAL_TABLES",
+        f"holds {len(found)} demand tables ({', '.join(places)}).",
+        f"Say which: --range {_quoted(places[0])}.",
+        file=book.file,
+        sheet=found[0][0].name,
+        cell=places[1],
+    )
     return None
 
 
@@ -90,7 +129,7 @@ def _tables_on(sheet: Sheet, workloads: Sequence[str], explicit: bool) -> list[T
     """Demand tables of a sheet; a ListObject whose name says demand is preferred."""
     named = [area for name, area in sheet.tables.items() if "demand" in name.casefold()]
     for area in named if len(named) == 1 else []:
-        tables = [table for table in find_tables(grid_of(sheet, area), workloads)]
+        tables = list(find_tables(grid_of(sheet, area), workloads))
         if tables:
             return tables[:1]
     tables = find_tables(grid_of(sheet), workloads)
@@ -105,15 +144,25 @@ def _by_range(book: Book, options: ReaderOptions, workloads: Sequence[str], prob
     if resolved is None:
         known = [*book.defined_names, *(name for sheet in book.sheets for name in sheet.tables)]
         names = f"; named ranges and tables: {', '.join(known[:10])}" if known else ""
-        problems.error("RANGE_NOT_FOUND", f"has no range {options.range!r}{names}.", "Say --range as 'Sheet!A1:B25', or a name from the workbook.",
-                       file=book.file)
+        problems.error(
+            "RANGE_NOT_FOUND",
+            f"has no range {options.range!r}{names}.",
+            "Say --range as 'Sheet!A1:B25', or a name from the workbook.",
+            file=book.file,
+        )
         return None
     sheet, area = resolved
     top, left, bottom, right = area
     inside = grid_of(sheet, area)
     if not inside.cells:
-        problems.error("RANGE_EMPTY", "is empty.", "Say --range with the cells that hold the demand.", file=book.file, sheet=sheet.name,
-                       cell=f"{address(top, left)}:{address(bottom, right)}")
+        problems.error(
+            "RANGE_EMPTY",
+            "is empty.",
+            "Say --range with the cells that hold the demand.",
+            file=book.file,
+            sheet=sheet.name,
+            cell=f"{address(top, left)}:{address(bottom, right)}",
+        )
         return None
     name = str(options.range)
     bare = _bare(inside, name)
@@ -131,8 +180,14 @@ def _by_range(book: Book, options: ReaderOptions, workloads: Sequence[str], prob
         _no_table(book, [sheet], problems, area)
         return None
     places = [table.place for table in demand]
-    problems.error("SEVERAL_TABLES", f"holds {len(demand)} demand tables ({', '.join(places)}).", f"Say which: --range {_quoted(places[0])}.",
-                   file=book.file, sheet=sheet.name, cell=places[1])
+    problems.error(
+        "SEVERAL_TABLES",
+        f"holds {len(demand)} demand tables ({', '.join(places)}).",
+        f"Say which: --range {_quoted(places[0])}.",
+        file=book.file,
+        sheet=sheet.name,
+        cell=places[1],
+    )
     return None
 
 
@@ -144,9 +199,14 @@ def _table_around(sheet: Sheet, area: Area, bare: BareRange, workloads: Sequence
         lane = left if not turned else top
         first, last = (top, bottom) if not turned else (left, right)
         rows = tuple(row for row in table.rows if first <= row <= last)
-        columns = tuple(column for column in table.columns if column.column == lane or column.role in ("day_type", "workload", "unit", "date"))
+        columns = tuple(
+            column for column in table.columns if column.column == lane or column.role in ("day_type", "workload", "unit", "date")
+        )
         if len(rows) >= HOURS_PER_DAY and any(column.column == lane for column in columns) and (left == right or top == bottom):
-            wanted = tuple(column if column.column != lane or column.role in ("output", "mixed") else _as_output(column) for column in columns)
+            wanted = tuple(
+                column if column.column != lane or column.role in ("output", "mixed") else _as_output(column)
+                for column in columns
+            )
             return Place(sheet, Table(**{**table.__dict__, "columns": wanted, "rows": rows, "tail": ()}), None, True)
     return None
 
@@ -182,15 +242,21 @@ def _by_defined_name(book: Book, sheets: list[Sheet], options: ReaderOptions, pr
         sheet, bare = found[0]
         return Place(sheet, None, bare, False)
     if found:
-        problems.error("SEVERAL_TABLES", f"has several named ranges of 24 numbers ({', '.join(bare.name for _, bare in found)}).",
-                       f"Say which: --range {found[0][1].name} --unit tok/s.", file=book.file)
+        problems.error(
+            "SEVERAL_TABLES",
+            f"has several named ranges of 24 numbers ({', '.join(bare.name for _, bare in found)}).",
+            f"Say which: --range {found[0][1].name} --unit tok/s.",
+            file=book.file,
+        )
         return None
     _no_table(book, sheets, problems, None)
     return None
 
 
 def _no_table(book: Book, sheets: list[Sheet], problems: ProblemList, area: Area | None) -> None:
-    hidden = [sheet.name for sheet in book.sheets if not sheet.visible and any(table.is_demand for table in find_tables(grid_of(sheet)))]
+    hidden = [
+        sheet.name for sheet in book.sheets if not sheet.visible and any(table.is_demand for table in find_tables(grid_of(sheet)))
+    ]
     fix = "Put `Hour` and `Output tok/s` as headers over 24 rows, or point at the numbers with --range and --unit."
     if hidden:
         fix = f"A hidden sheet has one: --sheet {_quoted(hidden[0])}. Otherwise: " + fix
@@ -198,9 +264,14 @@ def _no_table(book: Book, sheets: list[Sheet], problems: ProblemList, area: Area
     lonely = _lonely_numbers(sheets) if area is None else ""
     if lonely:
         fix = f"Write the hours beside {lonely}, or, if these are 0:00 to 23:00 in order, say --range {_quoted(lonely)} --unit tok/s."
-    problems.error("NO_DEMAND_TABLE", f"has no table with hours and a demand column on {where}.", fix, file=book.file,
-                   sheet=sheets[0].name if len(sheets) == 1 else None,
-                   cell=f"{address(area[0], area[1])}:{address(area[2], area[3])}" if area else None)
+    problems.error(
+        "NO_DEMAND_TABLE",
+        f"has no table with hours and a demand column on {where}.",
+        fix,
+        file=book.file,
+        sheet=sheets[0].name if len(sheets) == 1 else None,
+        cell=f"{address(area[0], area[1])}:{address(area[2], area[3])}" if area else None,
+    )
 
 
 def _lonely_numbers(sheets: list[Sheet]) -> str:
@@ -247,7 +318,7 @@ def _reference(book: Book, text: str, default: Sheet | None) -> tuple[Sheet, Are
             return None
         right, bottom = left, top
     area = (min(top, bottom), min(left, right), max(top, bottom), max(left, right))
-    return (sheet, area) if 1 <= area[0] and area[2] <= _ROWS_MAX and area[3] <= _COLUMNS_MAX else None
+    return (sheet, area) if area[0] >= 1 and area[2] <= _ROWS_MAX and area[3] <= _COLUMNS_MAX else None
 
 
 def _column_number(letters: str) -> int:
@@ -270,4 +341,7 @@ def hours_beside(bare: BareRange) -> bool:
     row, column = bare.cells[0]
     grid = grid_of(bare.grid.sheet)
     grid = grid.turned() if bare.grid.transposed else grid
-    return any(looks_like_hour(grid.cell(row, other)) and isinstance(grid.value(row, other), str) for other in range(max(1, column - 3), column))
+    return any(
+        looks_like_hour(grid.cell(row, other)) and isinstance(grid.value(row, other), str)
+        for other in range(max(1, column - 3), column)
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,7 +12,9 @@ from optimizer.workbook.demand_words import words
 
 UnitKind = Literal["tokens", "requests", "share", "tokens_per_row"]
 
-KNOWN_UNITS = "tok/s, k tok/s, tok/min, tok/h, k tok/h, M tok/h, B tok/h, M tok/day, B tok/day, requests/s, requests/min, % of peak"
+KNOWN_UNITS = (
+    "tok/s, k tok/s, tok/min, tok/h, k tok/h, M tok/h, B tok/h, M tok/day, B tok/day, requests/s, requests/min, % of peak"
+)
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ _PERIODS = {
 }
 
 
-def _alternatives(table: dict[str, tuple[float, str]]) -> str:
+def _alternatives(table: Mapping[str, tuple[float, str]]) -> str:
     return "|".join(re.escape(word) for word in sorted(table, key=len, reverse=True))
 
 
@@ -70,17 +73,28 @@ _START = r"(?<![a-z0-9])"
 _RATE = re.compile(
     rf"(?<![a-z0-9,.])(?:(?P<scale>{_SCALE})[\s.]*)?(?:of\s+)?(?P<between>{_BETWEEN}\s+)?(?P<noun>{_TOKEN}|{_REQUEST})\s*"
     rf"(?:\s*(?:in\s+)?(?P<scale2>{_SCALE}))?(?P<open>[(\[]\s*)?(?:(?P<scale3>{_SCALE})\s*)?"
-    rf"(?:{_PER}(?P<period>{_PERIOD})|[\s.·*]*(?P<inverse>s|min|h|d)\s?\^?\s?[-−]\s?1){_END}")
+    rf"(?:{_PER}(?P<period>{_PERIOD})|[\s.·*]*(?P<inverse>s|min|h|d)\s?\^?\s?[-−]\s?1){_END}"
+)
 _SHORT = re.compile(rf"{_START}(?P<scale>k|m|b)?\s?(?P<short>tps|tpm|tph|tpd|qps|rps|rph){_END}")
-_SHARE = re.compile(rf"(?:%|{_START}(?:percent|pct|share|fraction))\s*(?:of\s+(?:the\s+)?(?:daily\s+)?(?:peak|max(?:imum)?))?{_END}|%")
+_SHARE = re.compile(
+    rf"(?:%|{_START}(?:percent|pct|share|fraction))\s*(?:of\s+(?:the\s+)?(?:daily\s+)?(?:peak|max(?:imum)?))?{_END}|%"
+)
 _ROW = re.compile(rf"{_START}(?:(?P<scale>{_SCALE})\s*)?{_TOKEN}{_PER}row{_END}")
-_SHORTS = {"tps": ("tokens", "s"), "tpm": ("tokens", "min"), "tph": ("tokens", "h"), "tpd": ("tokens", "d"),
-           "qps": ("requests", "s"), "rps": ("requests", "s"), "rph": ("requests", "h")}
+_SHORTS = {
+    "tps": ("tokens", "s"),
+    "tpm": ("tokens", "min"),
+    "tph": ("tokens", "h"),
+    "tpd": ("tokens", "d"),
+    "qps": ("requests", "s"),
+    "rps": ("requests", "s"),
+    "rph": ("requests", "h"),
+}
 _STRAY_SCALE = re.compile(rf"(?:[(\[]\s*(?:in\s+|x\s*)?|\bin\s+)(?P<scale>{_SCALE}){_END}\s*[)\]]?")
 #: A multiple, or a single letter that may be one, left over beside the unit: `1000 tok/s`, `T tok/day`, `M output tok/h`.
 _STRAY_WORD = re.compile(
     r"(?<![a-z0-9.-])(?:tens|hundreds?|thousands?|millions?|billions?|trillions?|lakhs?|crores?|dozens?|'?0{2,}s?|(?:x\s?)?10{1,}(?:,0{3})*|10\^?[2-9]|"
-    r"10\*\*[2-9]|1e[2-9]|mn|mm|bn|tn|mio|mrd|[kmbgt])(?![a-z0-9])")
+    r"10\*\*[2-9]|1e[2-9]|mn|mm|bn|tn|mio|mrd|[kmbgt])(?![a-z0-9])"
+)
 _RATIO = re.compile(r"^\s*[)\]]?\s*(?:/|per\b|each\b|x\b|\*)")
 
 
@@ -97,7 +111,7 @@ def find_unit(text: str) -> UnitFound:
     rest = plain
     for pattern in (_RATE, _SHORT, _ROW):
         while match := pattern.search(rest):
-            if _RATIO.match(rest[match.end():]):
+            if _RATIO.match(rest[match.end() :]):
                 return UnitFound(None, plain, ratio=True)
             between = match.groupdict().get("between") or ""
             unit = _unit_of(match)
@@ -106,10 +120,12 @@ def find_unit(text: str) -> UnitFound:
             if between and len(match["scale"] or "") == 1:
                 return UnitFound(None, plain, unclear=f"the {match['scale'].upper()} in {text!r} may be a multiple or a name")
             found.append(unit)
-            rest = f"{rest[:match.start()]} {between} {rest[match.end():]}"
+            rest = f"{rest[: match.start()]} {between} {rest[match.end() :]}"
     if not found and (share := _SHARE.search(plain)):
-        return UnitFound(Unit("share", 1.0, 1.0, "% of peak" if "%" in plain or "p" in share[0][:1] else "share of peak"),
-                         _tidy(plain[: share.start()] + " " + plain[share.end():]))
+        return UnitFound(
+            Unit("share", 1.0, 1.0, "% of peak" if "%" in plain or "p" in share[0][:1] else "share of peak"),
+            _tidy(plain[: share.start()] + " " + plain[share.end() :]),
+        )
     if not found:
         return UnitFound(None, plain)
     if len({(unit.kind, unit.factor) for unit in found}) > 1:
@@ -120,7 +136,7 @@ def find_unit(text: str) -> UnitFound:
             return UnitFound(None, _tidy(rest), unclear=f"{text!r} names a multiple twice")
         scale, prefix = _SCALES[stray["scale"]]
         unit = Unit(unit.kind, unit.factor * scale, scale, prefix + unit.label)
-        rest = rest[: stray.start()] + " " + rest[stray.end():]
+        rest = rest[: stray.start()] + " " + rest[stray.end() :]
     if stray_word := _STRAY_WORD.search(rest):
         return UnitFound(None, _tidy(rest), unclear=f"{stray_word[0]!r} in {text!r} may be a multiple or a name")
     return UnitFound(unit, _tidy(rest))

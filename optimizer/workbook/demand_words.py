@@ -12,21 +12,26 @@ _KEEP = "\n\r\t"
 
 HOUR_WORDS = re.compile(
     r"\b(hours?|hrs?|times?|timestamps?|datetime|date|clock|period|interval|stunde|uhrzeit|zeit|zeitpunkt|datum|heure|hora|"
-    r"fecha|ora|uur|tijd|timme|time\s?slot|utc|local time|he|from|start|begin(?:ning)?|hour of day|t)\b|ts$")
+    r"fecha|ora|uur|tijd|timme|time\s?slot|utc|local time|he|from|start|begin(?:ning)?|hour of day|t)\b|ts$"
+)
 #: Words that make a column with an hour word something else: `hourly output`, `hours of use`.
 _NOT_HOUR = re.compile(r"\b(tok(?:en)?s?|tps|requests?|usd|eur|price|cost|per|rate|gpu|kw)\b|/")
 OUTPUT_WORDS = re.compile(r"\b(output|out|generated|generation|completion|completions|decode|decoded|response)\b")
 INPUT_WORDS = re.compile(r"\b(input|prompt|prompts|prefill|context)\b|^in\b|\bin$")
 DEMAND_WORDS = re.compile(
     r"\b(demand|forecast|load|traffic|volume|throughput|tokens?|toks?|tps|requests?|usage|output|nachfrage|bedarf|demande|demanda|"
-    r"last|consumption|profile)\b")
+    r"last|consumption|profile)\b"
+)
 CACHED_WORDS = re.compile(r"\b(cached|cache|cache hit|prefix hit|prefix_hit|hit rate|cache share)\b")
-TOTAL_WORDS = re.compile(r"^(grand\s+)?(total|totals|sum|summe|gesamt|somme|suma|totale|subtotal|sub-total|all|insgesamt|day total|daily total)\b")
+TOTAL_WORDS = re.compile(
+    r"^(grand\s+)?(total|totals|sum|summe|gesamt|somme|suma|totale|subtotal|sub-total|all|insgesamt|day total|daily total)\b"
+)
 MEAN_WORDS = re.compile(r"^(average|avg|mean|mittel|mittelwert|durchschnitt|moyenne|media|promedio)\b")
 PEAK_WORDS = re.compile(r"^(peak|max|maximum|maximal|spitze|highest|pic|pico)\b")
 LOW_WORDS = re.compile(r"^(min|minimum|trough|low|lowest|valley)\b")
 OTHER_FOOTERS = re.compile(
-    r"^(note|notes|source|check|load factor|peak to mean|peak-to-mean|peak/mean|p\d\d|median|std|stdev|count|comment|growth|yoy|end|prepared|unit)\b")
+    r"^(note|notes|source|check|load factor|peak to mean|peak-to-mean|peak/mean|p\d\d|median|std|stdev|count|comment|growth|yoy|end|prepared|unit)\b"
+)
 
 
 def has_control_characters(text: str) -> bool:
@@ -42,7 +47,9 @@ def clean(text: str) -> str:
     ('Output tok/s', '12', 'Peak')
     """
     text = unicodedata.normalize("NFKC", _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text))
-    kept = [" " if ch in _KEEP or ch.isspace() else ch for ch in text if ch in _KEEP or unicodedata.category(ch) not in ("Cc", "Cf")]
+    kept = [
+        " " if ch in _KEEP or ch.isspace() else ch for ch in text if ch in _KEEP or unicodedata.category(ch) not in ("Cc", "Cf")
+    ]
     digits = [str(unicodedata.decimal(ch)) if unicodedata.category(ch) == "Nd" else ch for ch in kept]
     return " ".join("".join(digits).split())
 
@@ -72,5 +79,10 @@ def is_hour_header(text: str) -> bool:
 
 def is_footer(text: str) -> bool:
     """True for the label of a row that is not an hour: totals, averages, peaks, notes."""
-    return bool(TOTAL_WORDS.match(text) or MEAN_WORDS.match(text) or PEAK_WORDS.match(text) or LOW_WORDS.match(text)
-                or OTHER_FOOTERS.match(text))
+    return bool(
+        TOTAL_WORDS.match(text)
+        or MEAN_WORDS.match(text)
+        or PEAK_WORDS.match(text)
+        or LOW_WORDS.match(text)
+        or OTHER_FOOTERS.match(text)
+    )

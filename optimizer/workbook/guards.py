@@ -41,8 +41,12 @@ def read_file(path: Path, shown: str) -> bytes:
     """
     if path.name.startswith(("~$", ".~lock.")):
         original = path.name.removeprefix("~$").removeprefix(".~lock.").rstrip("#")
-        refuse("LOCK_FILE", "is the small owner file that an office program leaves beside an open workbook, not the workbook.",
-               f"Name the workbook itself ({original}).", shown)
+        refuse(
+            "LOCK_FILE",
+            "is the small owner file that an office program leaves beside an open workbook, not the workbook.",
+            f"Name the workbook itself ({original}).",
+            shown,
+        )
     outcome: list[bytes | BaseException] = []
 
     def work() -> None:
@@ -55,8 +59,12 @@ def read_file(path: Path, shown: str) -> bytes:
     thread.start()
     thread.join(READ_TIMEOUT_S)
     if not outcome:
-        refuse("FILE_UNREADABLE", f"did not answer within {READ_TIMEOUT_S:g} s; the drive may be gone.",
-               "Copy it to a local folder and run again.", shown)
+        refuse(
+            "FILE_UNREADABLE",
+            f"did not answer within {READ_TIMEOUT_S:g} s; the drive may be gone.",
+            "Copy it to a local folder and run again.",
+            shown,
+        )
     result = outcome[0]
     if isinstance(result, bytes):
         return result
@@ -74,25 +82,41 @@ def _read_when_still(path: Path, shown: str) -> bytes:
         if not stat.S_ISREG(before.st_mode):
             refuse("WRONG_FORMAT", "is not a file (a pipe or a device).", "Save it as a file and name that.", shown)
         if before.st_size > FILE_BYTES_MAX:
-            refuse("FILE_TOO_LARGE", f"has {before.st_size / 1e6:,.0f} MB; the largest that is read is {FILE_BYTES_MAX / 1e6:,.0f} MB.",
-                   "Save the demand sheet alone as a new workbook.", shown)
+            refuse(
+                "FILE_TOO_LARGE",
+                f"has {before.st_size / 1e6:,.0f} MB; the largest that is read is {FILE_BYTES_MAX / 1e6:,.0f} MB.",
+                "Save the demand sheet alone as a new workbook.",
+                shown,
+            )
         data = path.read_bytes()
         after = path.stat()
         if (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns) and len(data) == after.st_size:
             return data
         time.sleep(STILL_PERIOD_S)
-    refuse("FILE_BEING_WRITTEN", "changed while it was read; another program is still writing it.",
-           "Wait until it is saved, then run again.", shown)
+    refuse(
+        "FILE_BEING_WRITTEN",
+        "changed while it was read; another program is still writing it.",
+        "Wait until it is saved, then run again.",
+        shown,
+    )
 
 
 def _refuse_os_error(failure: OSError, shown: str) -> NoReturn:
     if isinstance(failure, FileNotFoundError | NotADirectoryError):
         refuse("FILE_MISSING", "does not exist.", "Check the name and the folder.", shown)
     if isinstance(failure, PermissionError) or failure.errno in (errno.EBUSY, errno.ETXTBSY, errno.EAGAIN):
-        refuse("FILE_LOCKED", "may not be read: it is locked by another program, or you have no permission.",
-               "Close it in the other program, or copy it and name the copy.", shown)
-    refuse("FILE_UNREADABLE", f"cannot be read ({failure.strerror or type(failure).__name__}); the drive may be gone.",
-           "Copy it to a local folder and run again.", shown)
+        refuse(
+            "FILE_LOCKED",
+            "may not be read: it is locked by another program, or you have no permission.",
+            "Close it in the other program, or copy it and name the copy.",
+            shown,
+        )
+    refuse(
+        "FILE_UNREADABLE",
+        f"cannot be read ({failure.strerror or type(failure).__name__}); the drive may be gone.",
+        "Copy it to a local folder and run again.",
+        shown,
+    )
 
 
 def sniff(data: bytes, suffix: str, shown: str) -> FileKind:
@@ -103,12 +127,20 @@ def sniff(data: bytes, suffix: str, shown: str) -> FileKind:
         return _sniff_ole(data, shown)
     if data.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return _sniff_zip(data, shown)
-    for start, name in ((b"%PDF", "a PDF"), (b"\x1f\x8b", "a gzip archive"), (b"PAR1", "a Parquet file"), (b"7z\xbc\xaf", "a 7z archive"),
-                        (b"Rar!", "a RAR archive"), (b"\x89PNG", "a picture"), (b"\xff\xd8\xff", "a picture"), (b"{\\rtf", "an RTF text")):
+    for start, name in (
+        (b"%PDF", "a PDF"),
+        (b"\x1f\x8b", "a gzip archive"),
+        (b"PAR1", "a Parquet file"),
+        (b"7z\xbc\xaf", "a 7z archive"),
+        (b"Rar!", "a RAR archive"),
+        (b"\x89PNG", "a picture"),
+        (b"\xff\xd8\xff", "a picture"),
+        (b"{\\rtf", "an RTF text"),
+    ):
         if data.startswith(start):
             _wrong(name, shown)
     head = decode_text(data[:4096]).lstrip("\ufeff \r\n\t").casefold()
-    if head.startswith("<?xml") or head.startswith("<"):
+    if head.startswith(("<?xml", "<")):
         if "<html" in head or "<table" in head or "<!doctype html" in head or "<body" in head:
             _wrong("an HTML page (a web report or an error page)", shown)
         if "urn:schemas-microsoft-com:office:spreadsheet" in head:
@@ -126,11 +158,19 @@ def sniff(data: bytes, suffix: str, shown: str) -> FileKind:
     if suffix not in (".csv", ".tsv", ".txt", ".tab", ""):
         printable = sum(ch.isprintable() or ch in "\r\n\t" for ch in head) >= 0.95 * max(1, len(head))
         if printable and "\n" in head:
-            _wrong("a plain text file (CSV) with another extension", shown, "Rename it to .csv, or open it in Excel and save it as .xlsx.")
+            _wrong(
+                "a plain text file (CSV) with another extension",
+                shown,
+                "Rename it to .csv, or open it in Excel and save it as .xlsx.",
+            )
         refuse("CORRUPT_FILE", "is damaged: its first bytes are not those of a workbook.", "Save or send it again.", shown)
     if len(data) > TEXT_BYTES_MAX:
-        refuse("FILE_TOO_LARGE", f"has {len(data) / 1e6:,.0f} MB of text; the largest that is read is {TEXT_BYTES_MAX / 1e6:,.0f} MB.",
-               "Keep the demand columns and hourly rows only.", shown)
+        refuse(
+            "FILE_TOO_LARGE",
+            f"has {len(data) / 1e6:,.0f} MB of text; the largest that is read is {TEXT_BYTES_MAX / 1e6:,.0f} MB.",
+            "Keep the demand columns and hourly rows only.",
+            shown,
+        )
     return "text"
 
 
@@ -139,13 +179,21 @@ def _wrong(name: str, shown: str, fix: str = "Open it in Excel and save it as .x
 
 
 def _refuse_doctype(shown: str) -> NoReturn:
-    refuse("UNSAFE_FILE", "declares a DOCTYPE, which no spreadsheet program writes; entities in it could fill the memory.",
-           "Open it in Excel and save it as a new .xlsx.", shown)
+    refuse(
+        "UNSAFE_FILE",
+        "declares a DOCTYPE, which no spreadsheet program writes; entities in it could fill the memory.",
+        "Open it in Excel and save it as a new .xlsx.",
+        shown,
+    )
 
 
 def _refuse_password(shown: str) -> NoReturn:
-    refuse("PASSWORD_PROTECTED", "is protected with a password.",
-           "Open it in Excel, remove the password under File > Info > Protect Workbook, and save.", shown)
+    refuse(
+        "PASSWORD_PROTECTED",
+        "is protected with a password.",
+        "Open it in Excel, remove the password under File > Info > Protect Workbook, and save.",
+        shown,
+    )
 
 
 def _sniff_ole(data: bytes, shown: str) -> FileKind:
@@ -154,7 +202,11 @@ def _sniff_ole(data: bytes, shown: str) -> FileKind:
         _refuse_password(shown)
     if "Workbook".encode("utf-16-le") in data or "Book\0".encode("utf-16-le") in data:
         return "xls"
-    for stream, name in (("WordDocument", "a Word document"), ("PowerPoint Document", "a presentation"), ("__substg1.0", "an e-mail")):
+    for stream, name in (
+        ("WordDocument", "a Word document"),
+        ("PowerPoint Document", "a presentation"),
+        ("__substg1.0", "an e-mail"),
+    ):
         if stream.encode("utf-16-le") in data:
             _wrong(name, shown)
     refuse("CORRUPT_FILE", "is an old office file without a workbook in it.", "Open it in Excel and save it as .xlsx.", shown)
@@ -166,7 +218,9 @@ def _sniff_zip(data: bytes, shown: str) -> FileKind:
             names = {info.filename for info in package.infolist()}
             if any(info.flag_bits & 1 for info in package.infolist()):
                 _refuse_password(shown)
-            mimetype = package.read("mimetype")[:100] if "mimetype" in names and package.getinfo("mimetype").file_size < 1000 else b""
+            mimetype = (
+                package.read("mimetype")[:100] if "mimetype" in names and package.getinfo("mimetype").file_size < 1000 else b""
+            )
     except (zipfile.BadZipFile, OSError, EOFError, ValueError, NotImplementedError, RuntimeError, KeyError):
         _refuse_damaged_package(shown)
     if b"opendocument.spreadsheet" in mimetype:
@@ -252,11 +306,19 @@ def _heavy_parts(infos: list[zipfile.ZipInfo]) -> list[zipfile.ZipInfo]:
 def _check_sizes(infos: list[zipfile.ZipInfo], shown: str) -> None:
     total = sum(info.file_size for info in infos)
     if total > UNPACKED_BYTES_MAX:
-        refuse("FILE_TOO_LARGE", f"unpacks to {total / 1e6:,.0f} MB; the most that is read is {UNPACKED_BYTES_MAX / 1e6:,.0f} MB.",
-               "Copy the demand as values into a new workbook and save that.", shown)
+        refuse(
+            "FILE_TOO_LARGE",
+            f"unpacks to {total / 1e6:,.0f} MB; the most that is read is {UNPACKED_BYTES_MAX / 1e6:,.0f} MB.",
+            "Copy the demand as values into a new workbook and save that.",
+            shown,
+        )
     if len(infos) > PARTS_MAX:
-        refuse("FILE_TOO_LARGE", f"holds {len(infos):,} parts; the most that is read is {PARTS_MAX:,}.",
-               "Copy the demand as values into a new workbook and save that.", shown)
+        refuse(
+            "FILE_TOO_LARGE",
+            f"holds {len(infos):,} parts; the most that is read is {PARTS_MAX:,}.",
+            "Copy the demand as values into a new workbook and save that.",
+            shown,
+        )
 
 
 def _check_prolog(package: zipfile.ZipFile, info: zipfile.ZipInfo, shown: str) -> None:

@@ -50,8 +50,14 @@ def _warnings(facts: PackageFacts, shown: str) -> list[Problem]:
         found.append(Problem("MACROS_IGNORED", "holds macros; values are read, macros are neither run nor kept.", "", file=shown))
     if facts.links:
         names = ", ".join(_file_name(link) for link in facts.links[:3])
-        found.append(Problem("EXTERNAL_LINKS", f"takes values from other files ({names}); the values last saved are used.",
-                             "Check that they are current, or paste them as values.", file=shown))
+        found.append(
+            Problem(
+                "EXTERNAL_LINKS",
+                f"takes values from other files ({names}); the values last saved are used.",
+                "Check that they are current, or paste them as values.",
+                file=shown,
+            )
+        )
     return found
 
 
@@ -71,13 +77,27 @@ def _parse(data: bytes, kind: FileKind, facts: PackageFacts | None, shown: str, 
                 from optimizer.workbook.opening_openpyxl import read_with_openpyxl
 
                 sheets, names, dates_1904 = read_with_openpyxl(data, has_formulas=facts.has_formulas)
-                return Book(file=shown, sha256="", sheets=sheets, defined_names=names, kind="xlsx", dates_1904=dates_1904, warnings=warnings)
+                return Book(
+                    file=shown,
+                    sha256="",
+                    sheets=sheets,
+                    defined_names=names,
+                    kind="xlsx",
+                    dates_1904=dates_1904,
+                    warnings=warnings,
+                )
             except Exception:
                 # openpyxl raises many kinds of errors on odd packages (KeyError, ValueError, TypeError, ...); calamine reads most of them.
                 reason = "an unusual or damaged package"
     from optimizer.workbook.opening_calamine import read_with_calamine
 
     sheets = read_with_calamine(data, shown)
-    warnings.append(Problem("LIMITED_CHECKS", f"is {reason}: hidden rows, number formats, error cells and missing formula values cannot be seen.",
-                            "Compare the numbers shown with what you sent, or save it as .xlsx.", file=shown))
+    warnings.append(
+        Problem(
+            "LIMITED_CHECKS",
+            f"is {reason}: hidden rows, number formats, error cells and missing formula values cannot be seen.",
+            "Compare the numbers shown with what you sent, or save it as .xlsx.",
+            file=shown,
+        )
+    )
     return Book(file=shown, sha256="", sheets=sheets, limited=True, kind=kind, warnings=warnings)

@@ -28,11 +28,20 @@ def read_with_calamine(data: bytes, shown: str) -> list[Sheet]:
         worker = str(Path(__file__).with_name("opening_worker.py"))
         try:
             # -P keeps this folder off the import path, where a module may bear the name of one that calamine needs.
-            done = subprocess.run([sys.executable, "-P", worker, str(copy), str(CELLS_MAX)], capture_output=True, timeout=TIMEOUT_S,
-                                  check=False, stdin=subprocess.DEVNULL)
+            done = subprocess.run(
+                [sys.executable, "-P", worker, str(copy), str(CELLS_MAX)],
+                capture_output=True,
+                timeout=TIMEOUT_S,
+                check=False,
+                stdin=subprocess.DEVNULL,
+            )
         except subprocess.TimeoutExpired:
-            refuse("FILE_TOO_LARGE", f"could not be read within {TIMEOUT_S:g} s.",
-                   "Copy the demand as values into a new workbook and save that.", shown)
+            refuse(
+                "FILE_TOO_LARGE",
+                f"could not be read within {TIMEOUT_S:g} s.",
+                "Copy the demand as values into a new workbook and save that.",
+                shown,
+            )
     try:
         result = json.loads(done.stdout)
     except ValueError:
@@ -41,20 +50,34 @@ def read_with_calamine(data: bytes, shown: str) -> list[Sheet]:
         else:
             result = {"failure": "crash", "words": ""}
     if result.get("too_many"):
-        refuse("FILE_TOO_LARGE", f"holds more filled cells than the {CELLS_MAX:,} that are read.",
-               "Keep the demand columns and hourly rows only, in a new workbook.", shown)
+        refuse(
+            "FILE_TOO_LARGE",
+            f"holds more filled cells than the {CELLS_MAX:,} that are read.",
+            "Keep the demand columns and hourly rows only, in a new workbook.",
+            shown,
+        )
     if "failure" in result:
         if "Password" in result["failure"] or "assword" in result["words"] or "ncrypted" in result["words"]:
-            refuse("PASSWORD_PROTECTED", "is protected with a password.",
-                   "Open it in Excel, remove the password under File > Info > Protect Workbook, and save.", shown)
-        refuse("CORRUPT_FILE", "is damaged: no reader can make sense of it.", "Open it in Excel, let it repair the file, and save it as a new .xlsx.",
-               shown)
+            refuse(
+                "PASSWORD_PROTECTED",
+                "is protected with a password.",
+                "Open it in Excel, remove the password under File > Info > Protect Workbook, and save.",
+                shown,
+            )
+        refuse(
+            "CORRUPT_FILE",
+            "is damaged: no reader can make sense of it.",
+            "Open it in Excel, let it repair the file, and save it as a new .xlsx.",
+            shown,
+        )
     return [_sheet(record) for record in result["sheets"]]
 
 
 def _sheet(record: dict[str, Any]) -> Sheet:
     cells = {(row, column): Cell(_decode(kind, value)) for row, column, kind, value in record["cells"]}
-    return Sheet(name=record["name"], cells=cells, visible=record["visible"], merges=tuple(tuple(merge) for merge in record["merges"]))
+    return Sheet(
+        name=record["name"], cells=cells, visible=record["visible"], merges=tuple(tuple(merge) for merge in record["merges"])
+    )
 
 
 def _decode(kind: str, value: Any) -> CellValue:

@@ -31,8 +31,12 @@ def read_csv(data: bytes, name: str, shown: str) -> Sheet:
                 if field.strip():
                     cells[first_row + row_index, column_index + 1] = Cell(field)
             if len(cells) > CELLS_MAX:
-                refuse("FILE_TOO_LARGE", f"holds more filled cells than the {CELLS_MAX:,} that are read.",
-                       "Keep the demand columns and hourly rows only.", shown)
+                refuse(
+                    "FILE_TOO_LARGE",
+                    f"holds more filled cells than the {CELLS_MAX:,} that are read.",
+                    "Keep the demand columns and hourly rows only.",
+                    shown,
+                )
     except csv.Error as failure:
         refuse("CORRUPT_FILE", f"is not readable as CSV ({failure}).", "Save it again as CSV or as .xlsx.", shown)
     if not cells:

@@ -21,8 +21,11 @@ def read_with_openpyxl(data: bytes, *, has_formulas: bool) -> tuple[list[Sheet],
     """
     values = _load(data, data_only=True)
     formulas = _load(data, data_only=False) if has_formulas else None
-    sheets = [_sheet(values[name], formulas[name] if formulas is not None else None) for name in values.sheetnames
-              if hasattr(values[name], "_cells")]
+    sheets = [
+        _sheet(values[name], formulas[name] if formulas is not None else None)
+        for name in values.sheetnames
+        if hasattr(values[name], "_cells")
+    ]
     if not sheets:
         raise ValueError("the package holds no sheets")
     names: dict[str, str] = {}

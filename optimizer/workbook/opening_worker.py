@@ -63,7 +63,9 @@ def _read(path: str, cells_max: int) -> dict[str, object]:
                 if count > cells_max:
                     return {"too_many": True}
         merges = [[start[0] + 1, start[1] + 1, end[0] + 1, end[1] + 1] for start, end in sheet.merged_cell_ranges or []]
-        sheets.append({"name": meta.name, "visible": meta.visible == calamine.SheetVisibleEnum.Visible, "cells": cells, "merges": merges})
+        sheets.append(
+            {"name": meta.name, "visible": meta.visible == calamine.SheetVisibleEnum.Visible, "cells": cells, "merges": merges}
+        )
     return {"sheets": sheets}
 
 

@@ -33,7 +33,7 @@ class Bins:
     def hours(self, how: str = "mean") -> tuple[float, ...]:
         """24 values: the mean, or the highest bin, of each hour."""
         size = self.per_hour
-        groups = [self.values[hour * size:(hour + 1) * size] for hour in range(HOURS_PER_DAY)]
+        groups = [self.values[hour * size : (hour + 1) * size] for hour in range(HOURS_PER_DAY)]
         return tuple(max(group) if how == "max" else sum(group) / size for group in groups)
 
 
@@ -41,7 +41,9 @@ class UnknownProfile(ValueError):
     """The profile asked for is not one of weekday-weekend, percentile:N, peak-day, or the file's days do not allow it."""
 
 
-def derive(days: Mapping[str, Mapping[Day, tuple[float, ...]]], profile: str) -> dict[str, tuple[float, dict[str, tuple[float, ...]]]]:
+def derive(
+    days: Mapping[str, Mapping[Day, tuple[float, ...]]], profile: str
+) -> dict[str, tuple[float, dict[str, tuple[float, ...]]]]:
     """Day type -> (days it stands for, {series: 24 values}). days: series -> day -> 24 hourly values; all series have the same days.
 
     weekday-weekend: the mean of each kind of day. percentile:N: in each hour the N-th percentile over the days (linear between
@@ -52,16 +54,28 @@ def derive(days: Mapping[str, Mapping[Day, tuple[float, ...]]], profile: str) ->
     if profile == "weekday-weekend":
         if not all(isinstance(day, datetime.date) for day in every):
             raise UnknownProfile("needs dates to tell weekdays from weekends, and the rows have none")
-        groups = {WEEKDAY: [day for day in every if isinstance(day, datetime.date) and day.weekday() < SATURDAY],
-                  WEEKEND: [day for day in every if isinstance(day, datetime.date) and day.weekday() >= SATURDAY]}
-        return {name: (float(len(group)), {series: _mean([values[day] for day in group]) for series, values in days.items()})
-                for name, group in groups.items() if group}
+        groups = {
+            WEEKDAY: [day for day in every if isinstance(day, datetime.date) and day.weekday() < SATURDAY],
+            WEEKEND: [day for day in every if isinstance(day, datetime.date) and day.weekday() >= SATURDAY],
+        }
+        return {
+            name: (float(len(group)), {series: _mean([values[day] for day in group]) for series, values in days.items()})
+            for name, group in groups.items()
+            if group
+        }
     if match := re.fullmatch(r"percentile:(\d+(?:\.\d+)?)", profile):
         rank = float(match[1])
         if not 0 <= rank <= 100:
             raise UnknownProfile(f"asks for percentile {rank:g}, which is not between 0 and 100")
-        return {ONLY_DAY_TYPE: (count, {series: tuple(percentile([values[day][hour] for day in every], rank) for hour in range(HOURS_PER_DAY))
-                                        for series, values in days.items()})}
+        return {
+            ONLY_DAY_TYPE: (
+                count,
+                {
+                    series: tuple(percentile([values[day][hour] for day in every], rank) for hour in range(HOURS_PER_DAY))
+                    for series, values in days.items()
+                },
+            )
+        }
     if profile == "peak-day":
         totals = {day: max(sum(values[day][hour] for values in days.values()) for hour in range(HOURS_PER_DAY)) for day in every}
         busiest = max(every, key=lambda day: totals[day])
@@ -99,10 +113,17 @@ def statistics(days: Mapping[Day, Bins], step_s: float) -> ProfileStats:
     mean = sum(all_hours) / len(all_hours)
     peak_hour = max(all_hours)
     by_day = sorted(ratio for day in every if (ratio := _ratio(max(hours[day]), sum(hours[day]) / HOURS_PER_DAY)) is not None)
-    weeks = [every[start:start + DAYS_PER_WEEK] for start in range(0, len(every) - DAYS_PER_WEEK + 1, DAYS_PER_WEEK)]
-    by_week = [ratio for week in weeks
-               if (ratio := _ratio(max(max(hours[day]) for day in week), sum(sum(hours[day]) for day in week) / (DAYS_PER_WEEK * HOURS_PER_DAY)))
-               is not None]
+    weeks = [every[start : start + DAYS_PER_WEEK] for start in range(0, len(every) - DAYS_PER_WEEK + 1, DAYS_PER_WEEK)]
+    by_week = [
+        ratio
+        for week in weeks
+        if (
+            ratio := _ratio(
+                max(max(hours[day]) for day in week), sum(sum(hours[day]) for day in week) / (DAYS_PER_WEEK * HOURS_PER_DAY)
+            )
+        )
+        is not None
+    ]
     return ProfileStats(
         days=len(every),
         step_minutes=step_s / SECONDS_PER_MINUTE,
@@ -123,6 +144,10 @@ def _ratio(peak: float, mean: float) -> float | None:
 
 def _burst(days: Mapping[Day, Bins], peak_hour: float) -> float | None:
     """Highest bin over the mean of its hour, among busy hours."""
-    ratios = [high / mean for bins in days.values() for high, mean in zip(bins.hours("max"), bins.hours(), strict=True)
-              if mean > 0 and mean >= BUSY_FRAC * peak_hour]
+    ratios = [
+        high / mean
+        for bins in days.values()
+        for high, mean in zip(bins.hours("max"), bins.hours(), strict=True)
+        if mean > 0 and mean >= BUSY_FRAC * peak_hour
+    ]
     return max(ratios) if ratios else None

@@ -30,8 +30,12 @@ def recalculate(data: bytes, suffix: str, shown: str) -> bytes:
     """
     program = shutil.which("soffice") or shutil.which("libreoffice")
     if program is None:
-        refuse("RECALC_MISSING", "has formulas to compute, and LibreOffice (soffice) is not installed here.",
-               "Install LibreOffice, or open the file in Excel, save it, and run again without --recalc.", shown)
+        refuse(
+            "RECALC_MISSING",
+            "has formulas to compute, and LibreOffice (soffice) is not installed here.",
+            "Install LibreOffice, or open the file in Excel, save it, and run again without --recalc.",
+            shown,
+        )
     with tempfile.TemporaryDirectory(prefix="fleetsheet-") as folder:
         root = Path(folder)
         profile = root / "profile"
@@ -40,14 +44,33 @@ def recalculate(data: bytes, suffix: str, shown: str) -> bytes:
         copy = root / f"forecast{suffix}"
         copy.write_bytes(data)
         out = root / "out"
-        command = [program, f"-env:UserInstallation={profile.as_uri()}", "--headless", "--norestore", "--nolockcheck", "--convert-to", "xlsx",
-                   "--outdir", str(out), str(copy)]
+        command = [
+            program,
+            f"-env:UserInstallation={profile.as_uri()}",
+            "--headless",
+            "--norestore",
+            "--nolockcheck",
+            "--convert-to",
+            "xlsx",
+            "--outdir",
+            str(out),
+            str(copy),
+        ]
         try:
             subprocess.run(command, capture_output=True, timeout=TIMEOUT_S, check=False, stdin=subprocess.DEVNULL)
         except (subprocess.TimeoutExpired, OSError):
-            refuse("RECALC_FAILED", f"could not be computed by LibreOffice within {TIMEOUT_S:g} s.",
-                   "Open it in Excel, save it, and run again without --recalc.", shown)
+            refuse(
+                "RECALC_FAILED",
+                f"could not be computed by LibreOffice within {TIMEOUT_S:g} s.",
+                "Open it in Excel, save it, and run again without --recalc.",
+                shown,
+            )
         result = out / "forecast.xlsx"
         if not result.exists():
-            refuse("RECALC_FAILED", "could not be computed by LibreOffice.", "Open it in Excel, save it, and run again without --recalc.", shown)
+            refuse(
+                "RECALC_FAILED",
+                "could not be computed by LibreOffice.",
+                "Open it in Excel, save it, and run again without --recalc.",
+                shown,
+            )
         return result.read_bytes()

@@ -45,10 +45,10 @@ class CheckResult:
 def run_check(forecast: str, options: LoadOptions) -> CheckResult:
     """Read a forecast as far as it goes and say what was understood; refusals are part of the result, not raised."""
     from optimizer.workbook.demand_text import demand_lines
-    from optimizer.workbook.load import check_forecast
+    from optimizer.workbook.load import check_inputs
 
     try:
-        checked = check_forecast(forecast, options)
+        checked = check_inputs(forecast, options)
     except Refused as refused:
         return CheckResult((), (), refused.warnings, refused.errors)
     return CheckResult(checked.demand, tuple(demand_lines(checked.demand)), checked.warnings, ())

@@ -23,7 +23,7 @@ from optimizer.workbook.opening import open_book
 from optimizer.workbook.options import LoadOptions
 from optimizer.workbook.schema import DAY_TYPES, DEMAND, WORKLOADS, table_of
 
-__all__ = ["CheckedForecast", "LoadOptions", "LoadedCase", "check_forecast", "load_case"]
+__all__ = ["CheckedInputs", "LoadOptions", "LoadedCase", "check_books", "check_inputs", "load_case"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class LoadedCase:
 
 
 @dataclass(frozen=True)
-class CheckedForecast:
+class CheckedInputs:
     """Inputs that passed every check. case: None for a bare forecast, of which nobody said which model it is for."""
 
     case: Case | None
@@ -46,7 +46,7 @@ class CheckedForecast:
 
 def load_case(path: str | Path, options: LoadOptions | None = None) -> LoadedCase:
     """The planning case of a workbook. Raises Refused with every problem; MODEL_MISSING for a bare forecast without --model."""
-    checked = check_forecast(path, options)
+    checked = check_inputs(path, options)
     if checked.case is None:
         problem = Problem("MODEL_MISSING", "Nothing says which model the forecast is for.",
                           "Give --model NAME, or add sheets Workloads and Pools.", file=str(path))
@@ -54,13 +54,13 @@ def load_case(path: str | Path, options: LoadOptions | None = None) -> LoadedCas
     return LoadedCase(checked.case, checked.warnings, checked.demand)
 
 
-def check_forecast(path: str | Path, options: LoadOptions | None = None) -> CheckedForecast:
+def check_inputs(path: str | Path, options: LoadOptions | None = None) -> CheckedInputs:
     """Reads and checks everything `load_case` does, and accepts a bare forecast too. Raises Refused with every problem."""
     options = options or LoadOptions()
     return check_books(_open(path, options), options)
 
 
-def check_books(books: Sequence[Book], options: LoadOptions) -> CheckedForecast:
+def check_books(books: Sequence[Book], options: LoadOptions) -> CheckedInputs:
     """The same for files that are open already: the forecast, and the --policy workbook where there is one."""
     problems = ProblemList()
     sheets = find_sheets(books, problems)
@@ -82,7 +82,7 @@ def check_books(books: Sequence[Book], options: LoadOptions) -> CheckedForecast:
     warnings = tuple(dict.fromkeys([*(problem for book in books for problem in book.warnings), *problems.warnings]))
     if warnings and (options.strict or options.reader.strict):
         raise Refused(warnings)
-    return CheckedForecast(case, warnings, demand.reports if demand is not None else ())
+    return CheckedInputs(case, warnings, demand.reports if demand is not None else ())
 
 
 def _open(path: str | Path, options: LoadOptions) -> list[Book]:

@@ -9,6 +9,8 @@ from optimizer.units import HOURS_PER_DAY
 #: Loads and overflows are continuous: a row may be off by the solver's feasibility tolerance, 1e-6 of it, or by a nothing.
 SERVICE_REL = 1e-6
 SERVICE_ABS = 1e-9
+#: A millionth of a replica: what the solver's tolerance leaves of a load on an option that it took to 0 replicas.
+CAPACITY_ABS_REPLICAS = 1e-6
 #: (1 + 0.25) x 12 replicas may come out as 15.000000000000002; whole replicas are compared with this hedge.
 WHOLE_HEDGE = 1e-9
 
@@ -137,7 +139,7 @@ def check_capacity(index: PlanIndex) -> list[str]:
         for option, (firm, spot) in taken.items():
             count = index.counts(key, option)
             for kind, needed, live in (("firm", firm, count.firm_live), ("spot", spot, count.spot_live)):
-                if _above(needed, live):
+                if needed > live * (1.0 + SERVICE_REL) + CAPACITY_ABS_REPLICAS:
                     messages.append(
                         f"capacity of pool {option[0]}, option {option[1]}, {_at(key)}: {kind} load takes {needed:.9g} "
                         f"live replicas, there are {live}, {needed - live:.6g} short"

@@ -61,12 +61,32 @@ def _offers_taken(index: PlanIndex) -> list[Offer]:
 
 
 def _goodput(index: PlanIndex) -> Iterable[Problem]:
-    """GOODPUT_ESTIMATED, SHAPE_LIGHTER, SHAPE_NEAREST, GOODPUT_CONDITIONS_UNKNOWN, LATENCY_STAT_UNKNOWN, for points with load."""
+    """GOODPUT_ESTIMATED, SHAPE_LIGHTER, SHAPE_NEAREST by option; what nobody stated once per workload. Only points with load."""
     loaded = {(workload, name) for loads in index.loads.values() for (workload, name), tps in loads.items() if any(tps)}
+    unstated: dict[tuple[str, str, tuple[str, ...]], list[tuple[Option, OperatingPoint]]] = defaultdict(list)
     for option in options_in_use(index):
         for point in option.points:
-            if (point.workload, option.option) in loaded:
-                yield from _point(index, option, point)
+            if (point.workload, option.option) not in loaded:
+                continue
+            yield from _point(index, option, point)
+            if point.unstated:
+                unstated["GOODPUT_CONDITIONS_UNKNOWN", point.workload, point.unstated].append((option, point))
+            if point.latency_unknown:
+                unstated["LATENCY_STAT_UNKNOWN", point.workload, ()].append((option, point))
+    for (code, workload, conditions), found in unstated.items():
+        what = f"The goodput for {workload} of {_named([option.option for option, _ in found])}"
+        if code == "LATENCY_STAT_UNKNOWN":
+            message = f"{what} meets the latency limit, but whether its latency is a p99, a median or a mean is not said."
+            fix = "Enter latency_stat (p99, p90, p50 or mean) in the row."
+        else:
+            message = f"{what} is taken on trust: neither the workload nor the measurement states {', '.join(conditions)}."
+            fix = "State shape and latency in Workloads and in Goodput."
+        yield _problem(code, found[0][1].row, message, fix)
+
+
+def _named(options: list[str]) -> str:
+    first = ", ".join(options[:2])
+    return first if len(options) <= 2 else f"{first} and {len(options) - 2} more options"
 
 
 def _point(index: PlanIndex, option: Option, point: OperatingPoint) -> Iterable[Problem]:
@@ -83,12 +103,6 @@ def _point(index: PlanIndex, option: Option, point: OperatingPoint) -> Iterable[
             message = f"{what} was measured at the nearest shape ({measured}), not at the workload's ({asked})."
         fix = "Measure at the workload's shape, and enter the row."
         yield _problem("SHAPE_LIGHTER" if point.shape_lighter else "SHAPE_NEAREST", row, message, fix)
-    if point.unstated:
-        message = f"{what} is taken on trust: neither the workload nor the measurement states {', '.join(point.unstated)}."
-        yield _problem("GOODPUT_CONDITIONS_UNKNOWN", row, message, "State shape and latency in Workloads and in Goodput.")
-    if point.latency_unknown:
-        message = f"{what} meets the latency limit, but whether its latency is a p99, a median or a mean is not said."
-        yield _problem("LATENCY_STAT_UNKNOWN", row, message, "Enter latency_stat (p99, p90, p50 or mean) in the row.")
 
 
 def _shape_words(row: GoodputRow | Workload) -> str:
@@ -117,7 +131,7 @@ def _spot_counted_firm(index: PlanIndex) -> Iterable[Problem]:
 
 def _supply_unknown(index: PlanIndex) -> Iterable[Problem]:
     """Offers without max_nodes that carry over half of the GPUs in use in some slice; nodes held already are certain."""
-    worst: dict[str, tuple[float, str, int, int]] = {}
+    worst: dict[str, tuple[float, int, str, int]] = {}
     for (day_type, hour), uses in index.used.items():
         gpus = {name: nodes * index.node_types[index.offers[name].node_type].gpus_per_node for name, nodes in uses.items()}
         total = sum(gpus.values())
@@ -127,11 +141,11 @@ def _supply_unknown(index: PlanIndex) -> Iterable[Problem]:
             if offer.max_nodes is not None or unsure <= 0:
                 continue
             share = gpus[name] * unsure / nodes / total
-            if share > SUPPLY_SHARE and share > worst.get(name, (0.0,))[0]:
-                worst[name] = (share, day_type, hour, unsure)
+            if share > SUPPLY_SHARE and (share, unsure) > worst.get(name, (0.0, 0, "", 0))[:2]:
+                worst[name] = (share, unsure, day_type, hour)
     for offer in index.case.offers:
         if offer.offer in worst:
-            share, day_type, hour, nodes = worst[offer.offer]
+            share, nodes, day_type, hour = worst[offer.offer]
             message = (
                 f"Offer {offer.offer} has no max_nodes and carries {share:.0%} of the GPUs in use on {day_type} in hour {hour} "
                 f"({nodes} nodes): whether so many can be had is not known."

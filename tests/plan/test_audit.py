@@ -201,6 +201,10 @@ BROKEN: dict[str, tuple[Built, str]] = {
         with_table("workloads", named("bulk", "workload"), burst_factor=1.2),
         "capacity of pool bulk, option m|fp8|g4|8||, weekday hour 0: firm load takes 1.1 live",
     ),
+    "load on no replica": (
+        with_rows("replicas", at(*WEEKEND_9, pool="bulk"), live=0),
+        "firm load takes 0.916666667 live replicas, there are 0",
+    ),
     "load without a point": (
         with_option(points=CHAT.points[:1]),
         "load of code, weekday hour 0: 200 tok/s on m|fp8|g8|4||, without a point for it",
@@ -588,6 +592,21 @@ def test_zero_rows_mean_nothing() -> None:
         }
     )
     assert audit(RICH._replace(decision=padded, candidates=candidates)).violations == ()
+
+
+def test_a_millionth_of_a_replica_is_rounding_and_a_thousandth_is_not() -> None:
+    """One replica of bulk serves 600: 600.0006 take 1.000001 of it, 600.6 take 1.001."""
+    for demand, ok in ((600.0006, True), (600.6, False)):
+        workloads = change(
+            RICH.case.workloads,
+            named("bulk", "workload"),
+            demand=tuple(
+                day.model_copy(update={"output_tps": (demand + 50.0,) * 24}) for day in RICH.case.workload("bulk").demand
+            ),
+        )
+        loads = change(RICH.decision.loads, named("bulk", "workload"), firm_tps=demand)
+        built = RICH._replace(case=recase(RICH.case, workloads=workloads))
+        assert audit(built._replace(decision=RICH.decision.model_copy(update={"loads": loads}))).ok is ok
 
 
 def test_more_than_needed_is_no_violation() -> None:

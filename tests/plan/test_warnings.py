@@ -138,6 +138,17 @@ def test_goodput_that_carries_nothing_is_not_warned_of() -> None:
     assert "GOODPUT_ESTIMATED" not in codes(built._replace(decision=idle))
 
 
+def test_what_nobody_stated_is_said_once_for_a_workload() -> None:
+    built = with_point(plain(), unstated=("ttft_ms",))
+    (chosen,) = built.candidates.options
+    others = tuple(chosen.model_copy(update={"option": f"{chosen.option}{name}"}) for name in "bcd")
+    candidates = built.candidates.model_copy(update={"options": (chosen, *others)})
+    loads = [load("day", 0, other, "a", 1.0) for other in (chosen, *others)]
+    made = built.decision.model_copy(update={"loads": tuple(loads)})
+    (problem,) = warn(built._replace(candidates=candidates, decision=made))
+    assert "m|fp8|g8|8||, m|fp8|g8|8||b and 2 more options" in problem.message
+
+
 def test_occupancy_one() -> None:
     built = plain(pools=[Pool(pool="a", origin=Origin(file="f.xlsx", sheet="Pools", row=2))])
     problem = row_of(built, "OCCUPANCY_ONE")
@@ -184,6 +195,17 @@ def test_supply_unknown_is_over_half_of_an_hour() -> None:
 
 def test_supply_of_held_offers_too_but_not_of_nodes_held_already() -> None:
     assert "Offer res has no max_nodes" in row_of(supply(1, 3, max_nodes=None), "SUPPLY_UNKNOWN").message
+    assert (
+        "in hour 8 (7 nodes)"
+        in row_of(
+            seed1()._replace(
+                decision=seed1().decision.model_copy(
+                    update={"node_uses": change(seed1().decision.node_uses, lambda row: row.hour != 8, used=2)}
+                )
+            ),
+            "SUPPLY_UNKNOWN",
+        ).message
+    )
     built = supply(1, 3, max_nodes=None)
     held = recased(built, existing=(Existing(offer="res", nodes=3),))
     existing = built.decision.model_copy(update={"nodes_new": decision(existing={"res": 3}).nodes_new})

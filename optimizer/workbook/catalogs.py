@@ -20,6 +20,7 @@ from optimizer.workbook.tables import RawTable, read_csv
 
 NO_CATALOGS = "none"
 ALIASES_FILE = "aliases.csv"
+ALIAS_COLUMNS = ("alias", "name", "kind")
 
 
 @dataclass
@@ -46,12 +47,17 @@ class Catalogs:
         text = self._text(ALIASES_FILE)
         if text is None:
             return {}
-        rows = csv.DictReader(io.StringIO(text))
-        found = {}
-        for row in rows:
-            if (row.get("kind") or "").strip() == kind and (row.get("alias") or "").strip() and (row.get("name") or "").strip():
-                found[join_key(row["alias"])] = join_key(row["name"])
-        return found
+        try:
+            rows = list(csv.DictReader(io.StringIO(text)))
+        except csv.Error as error:
+            self.problems.error("CORRUPT_FILE", f"The catalog cannot be read as CSV: {error}.", file=self.name_of(ALIASES_FILE))
+            return {}
+        missing = [column for column in ALIAS_COLUMNS if rows and column not in rows[0]]
+        if missing:
+            self.problems.error("MISSING_COLUMN", f"The aliases have no column {', '.join(missing)}.",
+                                f"Name the columns {', '.join(ALIAS_COLUMNS)}.", file=self.name_of(ALIASES_FILE))
+            return {}
+        return {join_key(row["alias"] or ""): join_key(row["name"] or "") for row in rows if (row["kind"] or "").strip() == kind}
 
     def name_of(self, file_name: str) -> str:
         """The file as it is named in messages and in the record of inputs."""

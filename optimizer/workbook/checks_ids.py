@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from optimizer.domain.market import HELD
@@ -52,13 +52,16 @@ def names_of(inputs: Inputs) -> ModelNames:
     return ModelNames(models, gpus, precisions)
 
 
-def check_ids(inputs: Inputs, names: ModelNames, problems: ProblemList) -> None:
-    """Ids that nobody defines (UNKNOWN_POOL, UNKNOWN_MODEL, UNKNOWN_OFFER, ...), and rows that do not agree."""
+def check_ids(inputs: Inputs, names: ModelNames, examples: Mapping[str, str | None], problems: ProblemList) -> None:
+    """Ids that nobody defines (UNKNOWN_POOL, UNKNOWN_MODEL, UNKNOWN_OFFER, ...), and rows that do not agree.
+
+    examples: example offers of the catalog that do not count, with their sites.
+    """
     _check_workloads(inputs, names, problems)
     _check_pools(inputs, names, problems)
     _check_goodput(inputs, names, problems)
     _check_offers(inputs, problems)
-    _check_existing(inputs, problems)
+    _check_existing(inputs, examples, problems)
 
 
 def _known(inputs: Inputs, table: Table) -> dict[str, TableRow] | None:
@@ -194,9 +197,15 @@ def _check_offers(inputs: Inputs, problems: ProblemList) -> None:
                            f"{row['node_type']} has no node_kw.", "State node_kw in NodeTypes.", **row.place("site"))
 
 
-def _check_existing(inputs: Inputs, problems: ProblemList) -> None:
+def _check_existing(inputs: Inputs, examples: Mapping[str, str | None], problems: ProblemList) -> None:
     offers = _known(inputs, OFFERS)
     for row in inputs.of(EXISTING).rows:
+        if row["offer"] in examples:
+            site = examples[row["offer"]]
+            fix = f"Name its site {site} in a sheet Sites, or write" if site else "Write"
+            problems.error("EXAMPLE_OFFER", f"Offer {row['offer']} is an example of the catalog, with an example's price.",
+                           f"{fix} the offer with your own price in a sheet Offers.", **row.place("offer"))
+            continue
         _check_names(row, "offer", OFFERS, offers, "UNKNOWN_OFFER", problems)
         offer = (offers or {}).get(row["offer"])
         if offer is not None and offer["purchase"] is not None and offer["purchase"] not in HELD:

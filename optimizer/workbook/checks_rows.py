@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from optimizer.domain.market import HELD
 from optimizer.errors import ProblemList
 from optimizer.workbook.inputs import Inputs
-from optimizer.workbook.rows import TableRow
+from optimizer.workbook.rows import TableRow, TableRows
 from optimizer.workbook.schema import API_PRICES, GOODPUT, MODELS, NODE_TYPES, OFFERS, SITES
 
 
 def check_rows(inputs: Inputs, problems: ProblemList) -> None:
     """Every row rule of every table; each problem names the cell to change."""
+    check_rows_alone(inputs.tables, problems)
+
+
+def check_rows_alone(tables: Mapping[str, TableRows], problems: ProblemList) -> None:
+    """`check_rows` on tables by sheet name."""
     rules: list[tuple[str, Callable[[TableRow, ProblemList], None]]] = [
         (NODE_TYPES.sheet, _node_type),
         (MODELS.sheet, _model),
@@ -22,7 +27,7 @@ def check_rows(inputs: Inputs, problems: ProblemList) -> None:
         (SITES.sheet, _site),
     ]
     for sheet, rule in rules:
-        for row in inputs.tables[sheet].rows if sheet in inputs.tables else ():
+        for row in tables[sheet].rows if sheet in tables else ():
             rule(row, problems)
 
 

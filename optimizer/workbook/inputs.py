@@ -6,6 +6,7 @@ the workbook's; an absent sheet takes its catalog.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -19,7 +20,7 @@ from optimizer.workbook.demand_numbers import UnknownLocale, locale_marks
 from optimizer.workbook.options import LoadOptions
 from optimizer.workbook.policy import PolicyRead, read_policy
 from optimizer.workbook.rows import TableRow, TableRows, parse_rows, refuse_duplicates
-from optimizer.workbook.schema import DEMAND, GOODPUT, MODELS, POLICY, POOLS, TABLES, WORKLOADS
+from optimizer.workbook.schema import DEMAND, GOODPUT, MODELS, POLICY, POOLS, TABLES, WORKLOADS, table_of
 from optimizer.workbook.tables import RawRow, RawTable, read_sheet
 from optimizer.workbook.values import Reading
 
@@ -54,19 +55,34 @@ class Inputs:
 
 
 def find_sheets(books: Sequence[Book], problems: ProblemList) -> dict[str, FoundSheet]:
-    """Input sheets by table name, from the forecast and the --policy workbook. Problem: SHEET_IN_BOTH."""
+    """Input sheets by table name, from the forecast and the --policy workbook. Problems: SHEET_TWICE, SHEET_IN_BOTH."""
     found: dict[str, FoundSheet] = {}
+    others: list[FoundSheet] = []
     for book in books:
-        for table in TABLES:
-            sheet = book.sheet(table.sheet)
-            if sheet is None:
-                continue
-            if table.sheet in found:
+        for sheet in book.sheets:
+            table = table_of(sheet.name)
+            if table is None:
+                others.append(FoundSheet(sheet, book.file))
+            elif table.sheet not in found:
+                found[table.sheet] = FoundSheet(sheet, book.file)
+            elif found[table.sheet].file == book.file:
+                problems.error("SHEET_TWICE", f"Sheets {found[table.sheet].sheet.name} and {sheet.name} are both the table "
+                               f"{table.sheet}.", "Keep one of them.", file=book.file, sheet=sheet.name)
+            else:
                 problems.error("SHEET_IN_BOTH", f"Sheet {table.sheet} stands in {found[table.sheet].file} too.",
                                "Remove it from one of the two files.", file=book.file, sheet=table.sheet)
-                continue
-            found[table.sheet] = FoundSheet(sheet, book.file)
+    _warn_near_misses(found, others, problems)
     return found
+
+
+def _warn_near_misses(found: dict[str, FoundSheet], others: Iterable[FoundSheet], problems: ProblemList) -> None:
+    """A sheet whose name is almost that of a table that is absent: its catalog would silently be read instead."""
+    absent = {header_key(table.sheet): table.sheet for table in TABLES if table.sheet not in found and table is not DEMAND}
+    for other in others:
+        close = difflib.get_close_matches(header_key(other.sheet.name), list(absent), n=1, cutoff=0.8)
+        if close and other.sheet.visible:
+            problems.warn("SHEET_NOT_READ", f"Sheet {other.sheet.name} is not an input sheet, and is passed over.",
+                          f"Did you mean {absent[close[0]]}? Then rename it.", file=other.file, sheet=other.sheet.name)
 
 
 def read_inputs(sheets: dict[str, FoundSheet], options: LoadOptions, problems: ProblemList) -> Inputs:
@@ -137,9 +153,9 @@ def _catalogs_added(policy: PolicyRead, problems: ProblemList) -> frozenset[str]
 
 
 def _names_model(inputs: Inputs) -> Callable[[Callable[[str], str]], bool]:
-    """Whether a catalog row is of a model that a workload names, directly or through an alias."""
+    """Whether a catalog row is of a model that a workload or a sheet Goodput names, directly or through an alias."""
     aliases = inputs.model_aliases
-    wanted = {join_key(row["model"]) for row in inputs.of(WORKLOADS).rows if row["model"]}
+    wanted = {join_key(row["model"]) for table in (WORKLOADS, GOODPUT) for row in inputs.of(table).rows if row["model"]}
     wanted |= {aliases[key] for key in wanted if key in aliases}
     wanted |= {alias for alias, name in aliases.items() if name in wanted}
     return lambda text_of: join_key(text_of("model")) in wanted

@@ -6,8 +6,8 @@ answer is left out: an offer of a GPU without any goodput of the case's models c
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 from optimizer.domain.names import join_key
 from optimizer.errors import ProblemList
@@ -20,21 +20,31 @@ from optimizer.workbook.schema import API_PRICES, EXISTING, GOODPUT, MODELS, NOD
 _MAX_LISTED = 12
 
 
-def narrow_catalogs(inputs: Inputs, names: ModelNames, problems: ProblemList) -> tuple[str, ...]:
-    """Drops catalog rows that cannot matter from `inputs`; returns sentences on offers left out for want of measurements."""
+@dataclass(frozen=True)
+class Narrowed:
+    """What was left out. sentences: on offers left out for want of measurements. examples: example offers, with their sites."""
+
+    sentences: tuple[str, ...]
+    examples: Mapping[str, str | None]
+
+
+def narrow_catalogs(inputs: Inputs, names: ModelNames, problems: ProblemList) -> Narrowed:
+    """Drops catalog rows that cannot matter from `inputs`, and says what a person should know of it."""
     used = _used_models(inputs, names)
-    _keep(inputs, MODELS, lambda row: (_model(row, names), join_key(row["precision"] or "")) in used)
-    _keep(inputs, GOODPUT, lambda row: (_model(row, names), join_key(row["precision"] or "")) in used)
+    own_goodput = {_variant(row, names) for row in inputs.of(GOODPUT).rows if not row.catalog}
+    _keep(inputs, MODELS, lambda row: _variant(row, names) in used | own_goodput)
+    _keep(inputs, GOODPUT, lambda row: _variant(row, names) in used)
     named_sites = _named_sites(inputs)
+    examples = _examples(inputs, named_sites)
     _keep(inputs, SITES, lambda row: row["site"] in named_sites)
-    _keep(inputs, OFFERS, lambda row: row["site"] in named_sites or (row["site"] is None and row["purchase"] != "owned"))
+    _keep(inputs, OFFERS, lambda row: row["offer"] not in examples)
     sentences = _keep_measured_offers(inputs, names, problems)
     sold = {row["node_type"] for row in inputs.of(OFFERS).rows}
     named = {name for row in inputs.of(POOLS).rows for name in (*(row["node_types"] or ()), row["fixed_node_type"])}
     _keep(inputs, NODE_TYPES, lambda row: row["node_type"] in sold | named)
     apis = {api for row in inputs.of(WORKLOADS).rows for api in row["api"] or ()}
     _keep(inputs, API_PRICES, lambda row: row["api"] in apis)
-    return sentences
+    return Narrowed(sentences, examples)
 
 
 def _keep(inputs: Inputs, table: Table, wanted: Callable[[TableRow], bool]) -> None:
@@ -46,6 +56,19 @@ def _keep(inputs: Inputs, table: Table, wanted: Callable[[TableRow], bool]) -> N
 
 def _model(row: TableRow, names: ModelNames) -> str | None:
     return names.models.find(row["model"] or "")
+
+
+def _variant(row: TableRow, names: ModelNames) -> tuple[str | None, str]:
+    return _model(row, names), join_key(row["precision"] or "")
+
+
+def _examples(inputs: Inputs, named_sites: frozenset[str]) -> dict[str, str | None]:
+    """Catalog offers that do not count, and their sites: those in sites that nobody named, and owned ones without a site."""
+    return {
+        row["offer"]: row["site"]
+        for row in inputs.of(OFFERS).rows
+        if row.catalog and row["site"] not in named_sites and (row["site"] is not None or row["purchase"] == "owned")
+    }
 
 
 def _used_models(inputs: Inputs, names: ModelNames) -> set[tuple[str | None, str]]:

@@ -5,7 +5,7 @@ Keys and meanings are the published interface. A header may be the key or the la
 
 from __future__ import annotations
 
-from optimizer.workbook.columns import Column, Table
+from optimizer.workbook.columns import Column, Table, header_key
 from optimizer.workbook.schema_machines import GOODPUT, MODELS, NODE_TYPES, SITES
 from optimizer.workbook.schema_market import API_PRICES, DISCOUNTS, EXISTING, OFFERS
 from optimizer.workbook.schema_service import CONTINGENCIES, DAY_TYPES, DEMAND, POLICY, POLICY_KEYS, POOLS, WORKLOADS
@@ -51,9 +51,9 @@ TABLES: tuple[Table, ...] = (
 
 
 def table_of(sheet: str) -> Table | None:
-    """The table of that sheet name, compared without case and surrounding blanks; None where it is no input sheet."""
-    wanted = sheet.strip().casefold()
-    return next((table for table in TABLES if table.sheet.casefold() == wanted), None)
+    """The table of that sheet name, compared as headers are (`Node types` is NodeTypes); None where it is no input sheet."""
+    wanted = header_key(sheet)
+    return next((table for table in TABLES if header_key(table.sheet) == wanted), None)
 
 
 def policy_key(key: str) -> Column:

@@ -69,6 +69,7 @@ def read_sheet(table: Table, sheet: Sheet, file: str, hidden: Hidden, problems: 
         return RawTable(table, file, {}, (), usable=False)
     data = [number for number in numbers if number > header and number not in _totals_rows(sheet)]
     columns, usable = _columns(table, sheet, header, by_row[header], data, file, problems)
+    columns = _visible_columns(table, sheet, header, columns, data, file, hidden, problems)
     data = [number for number in data if any(not is_blank(sheet.cells.get((number, column))) for column in columns.values())]
     if not data:
         return RawTable(table, file, columns, (), usable=usable)
@@ -86,10 +87,17 @@ def read_csv(table: Table, text: str, file: str, problems: ProblemList,
              keep: Callable[[Callable[[str], str]], bool] | None = None) -> RawTable:
     """The table in a catalog's text; `keep` gets a function from column key to text and says whether a row is wanted.
 
-    Problems: NO_HEADER, MISSING_COLUMN, DUPLICATE_COLUMN, RAGGED_ROW.
+    Problems: CORRUPT_FILE, WRONG_FORMAT, NO_HEADER, MISSING_COLUMN, DUPLICATE_COLUMN, RAGGED_ROW.
     """
     place = {"file": file, "sheet": table.sheet}
-    lines = list(csv.reader(io.StringIO(text)))
+    try:
+        lines = list(csv.reader(io.StringIO(text)))
+    except csv.Error as error:
+        problems.error("CORRUPT_FILE", f"The catalog cannot be read as CSV: {error}.", "Save it as CSV UTF-8 again.", **place)
+        return RawTable(table, file, {}, (), catalog=True, usable=False)
+    if lines and len(lines[0]) == 1 and lines[0][0].count(";") > 1:
+        problems.error("WRONG_FORMAT", "The columns of the catalog are separated by ';'.", "Separate them by commas.", **place)
+        return RawTable(table, file, {}, (), catalog=True, usable=False)
     if not lines or not any(lines[0]):
         problems.error("NO_HEADER", f"The catalog {file} has no header row.",
                        f"Name the columns in its first row: {', '.join(column.key for column in table.required)}, ...", **place)
@@ -197,6 +205,22 @@ def _visible_rows(table: Table, sheet: Sheet, data: list[int], file: str, hidden
                    "Show the rows or delete them, or say --hidden include or --hidden exclude.",
                    file=file, sheet=table.sheet, cell=f"A{first}" if first == last else f"A{first}:A{last}")
     return data, False
+
+
+def _visible_columns(table: Table, sheet: Sheet, header: int, columns: dict[str, int], data: list[int], file: str, hidden: Hidden,
+                     problems: ProblemList) -> dict[str, int]:
+    """A hidden column counts, with a warning, until someone says whether it does."""
+    out_of_sight = {
+        key: column for key, column in columns.items()
+        if column in sheet.hidden_columns and any(not is_blank(sheet.cells.get((row, column))) for row in data)
+    }
+    if hidden == "exclude":
+        return {key: column for key, column in columns.items() if key not in out_of_sight}
+    for key, column in out_of_sight.items() if hidden is None else ():
+        problems.warn("HIDDEN_COLUMN", f"Column {column_letters(column)} ({key}) is hidden, and counts.",
+                      "Show it, or say --hidden include or --hidden exclude.", file=file, sheet=table.sheet,
+                      cell=address(header, column))
+    return columns
 
 
 def _no_merges(table: Table, sheet: Sheet, columns: Mapping[str, int], data: list[int], file: str, problems: ProblemList) -> bool:

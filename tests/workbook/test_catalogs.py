@@ -255,3 +255,43 @@ def test_the_shipped_catalogs_are_those_of_the_checkout_or_the_package() -> None
     beside = Path(optimizer.__file__).resolve().parent.parent / "catalogs"
     assert catalogs.folder is None or catalogs.folder == beside or str(catalogs.folder).endswith("_data/catalogs")
     assert set(dataclasses.asdict(LoadOptions())) >= {"catalogs"}
+
+
+def test_nodes_held_on_an_example_offer_are_asked_about(tmp_path: Path) -> None:
+    workbook, options = site_case(tmp_path)
+    workbook["Existing"] = [{"offer": "own in hall", "nodes": 1}, {"offer": "own anywhere", "nodes": 1}]
+    errors = errors_of(workbook, options)
+    assert [(error.code, error.sheet, error.cell) for error in errors] == [
+        ("EXAMPLE_OFFER", "Existing", "A2"),
+        ("EXAMPLE_OFFER", "Existing", "A3"),
+    ]
+    assert "hall" in errors[0].fix
+
+
+def test_models_that_only_a_goodput_sheet_names_come_from_the_catalog(tmp_path: Path) -> None:
+    workbook, catalogs = split("Models")
+    catalogs["Models"].append({**catalogs["Models"][0], "model": "8b"})
+    workbook["Goodput"].append({**workbook["Goodput"][0], "model": "8B"})
+    case = load_tables(workbook, write_catalogs(tmp_path, catalogs)).case
+    assert [row.model for row in case.models] == ["70b", "8b"]
+    assert [row.model for row in case.goodput] == ["70b", "8b"]
+
+
+def test_a_catalog_with_semicolons(tmp_path: Path) -> None:
+    workbook, _ = split("Offers")
+    (tmp_path / "offers.csv").write_text("offer;node_type;purchase\na;80gx2;spot\n", encoding="utf-8")
+    errors = errors_of(workbook, LoadOptions(catalogs=str(tmp_path)))
+    assert [(error.code, error.file) for error in errors] == [("WRONG_FORMAT", f"{tmp_path}/offers.csv")]
+
+
+def test_aliases_without_their_columns(tmp_path: Path) -> None:
+    workbook, _ = split()
+    errors = errors_of(workbook, write_catalogs(tmp_path, {}, [{"alias": "a", "name": "b"}]))
+    assert [(error.code, error.file) for error in errors] == [("MISSING_COLUMN", f"{tmp_path}/aliases.csv")]
+
+
+def test_workloads_and_pools_may_be_catalogs_too(tmp_path: Path) -> None:
+    workbook, catalogs = split("Workloads", "Pools")
+    case = load_tables(workbook, write_catalogs(tmp_path, catalogs)).case
+    assert [(row.workload, row.pool) for row in case.workloads] == [("chat", "chat")]
+    assert case.pools[0].occupancy_frac == 0.6

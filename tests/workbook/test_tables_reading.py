@@ -285,3 +285,40 @@ def test_the_reference_names_every_column() -> None:
             assert column.meaning and column.label
     for column in POLICY_KEYS:
         assert f"| {column.key} |" in page
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected", "warned"),
+    [(None, 100, [("HIDDEN_COLUMN", "Offers", "G1")]), ("include", 100, []), ("exclude", None, [])],
+)
+def test_hidden_columns_count_with_a_warning(answer: Any, expected: int | None, warned: list[Any]) -> None:
+    book = book_of(small_tables())
+    book.sheet("Offers").hidden_columns = frozenset({7})  # type: ignore[union-attr]
+    checked = check_books([book], hidden(answer))
+    assert codes(checked.warnings) == warned
+    assert checked.case is not None
+    assert checked.case.offers[0].max_nodes == expected
+
+
+def test_sheet_names_may_have_spaces() -> None:
+    tables = small_tables()
+    tables["Node types"] = tables.pop("NodeTypes")
+    tables["API prices"] = tables.pop("ApiPrices")
+    loaded = load_tables(tables)
+    assert loaded.warnings == ()
+    assert (len(loaded.case.node_types), len(loaded.case.api_prices)) == (1, 1)
+
+
+def test_a_sheet_that_is_almost_a_table_is_warned_of() -> None:
+    tables = small_tables()
+    tables["Site"] = tables.pop("Sites")
+    tables["Offers (2)"] = []
+    loaded = load_tables(tables)
+    assert codes(loaded.warnings) == [("SHEET_NOT_READ", "Site", None)]
+    assert "Sites" in loaded.warnings[0].fix
+
+
+def test_two_sheets_of_one_table() -> None:
+    tables = small_tables()
+    tables["Node types"] = tables["NodeTypes"]
+    assert codes(errors_of(tables)) == [("SHEET_TWICE", "Node types", None)]

@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from optimizer.report.template_sheets import (
+    CHART_COLOURS,
+    HEADER_FILL,
+    LINE,
     Book,
     column_width,
     is_number,
@@ -20,14 +23,36 @@ from optimizer.report.template_sheets import (
     validation,
     write_cell,
 )
+from optimizer.units import HOURS_PER_DAY
 from optimizer.workbook.columns import Column, Table, header_key
 from optimizer.workbook.schema import POLICY_KEYS, TABLES
 
 _NOTE = Column("note", "Note", "text", "Anything a reader should know about the row.")
-_ROW_SOURCE = Column("source", "Source", "text", "Where the figures of this row come from.")
 _HOUR = Column("hour", "Hour", "whole", "Start of the hour, local time of the forecast, 0 to 23.", unit="h", low=0, high=23)
 _DAY_TYPE = Column("day_type", "Day type", "id", "The kind of day the row holds for, as on DayTypes.", names="DayTypes")
+#: Title, explanation, an empty row, then the header of the table.
+_HEADER_ROW = 3
+_FIRST_ROW = _HEADER_ROW + 1
+#: Rows under a table that already have its drop-downs and rules.
 _SPARE_ROWS = 40
+#: Tables with more columns than this print on A3.
+_WIDE_TABLE = 9
+
+_SHEET_WORDS = {
+    "Demand": "Mean rate of each hour in tok/s, one column for each workload, one block of 24 rows for each day type.",
+    "DayTypes": "How many days of each kind the quarter has.",
+    "Workloads": "Streams of requests: the model they ask for, their shape, their latency targets, and whether an API may help.",
+    "Pools": "Replicas that serve together, and how they are run.",
+    "Contingencies": "Bad days the plan must survive, hour by hour.",
+    "Policy": "Rules of the run. What is left out has its default.",
+    "NodeTypes": "What offers sell and racks hold.",
+    "Models": "What a model takes in memory.",
+    "Goodput": "Measured points: what one replica sustained at which latency. The highest point that meets the targets counts.",
+    "Offers": "Ways to pay for a node type.",
+    "Existing": "Nodes already under contract: paid, used, not decided again.",
+    "ApiPrices": "Hosted APIs that a workload may overflow to.",
+    "Sites": "Own racks and power.",
+}
 
 
 @dataclass(frozen=True)
@@ -95,26 +120,27 @@ def _column(table: Table, name: str) -> Column:
         if name == _DAY_TYPE.key:
             return _DAY_TYPE
         return Column(name, name, "number", "Mean output tokens per second in that hour.", unit="tok/s", low=0)
-    known = table.by_header().get(header_key(name))
-    return known or {"note": _NOTE, "source": _ROW_SOURCE}[name]
+    return _NOTE if name == _NOTE.key else table.by_header()[header_key(name)]
 
 
 def _id_range(sheet: SheetRows) -> str:
-    last = len(sheet.rows) + 1 + _SPARE_ROWS
-    return f"'{sheet.table.sheet}'!$A$2:$A${last}"
+    return f"'{sheet.table.sheet}'!$A${_FIRST_ROW + 1}:$A${_FIRST_ROW + len(sheet.rows) + _SPARE_ROWS}"
 
 
 def _table_sheet(book: Book, sheet: SheetRows, ranges: dict[str, str]) -> None:
     table = sheet.table
     page = book.workbook.add_worksheet(table.sheet)
-    set_up_page(page, table.sheet)
+    set_up_page(page, table.sheet, wide=len(sheet.columns) > _WIDE_TABLE)
     page.hide_gridlines(2)
-    page.freeze_panes(1, 2 if table.sheet == "Demand" else 1)
-    page.repeat_rows(0)
-    page.set_row(0, 46)
-    page.set_tab_color("#F2C94C" if table.sheet == "Demand" else "#1F4E5F")
-    count = len(sheet.rows)
-    page.add_table(0, 0, count, len(sheet.columns) - 1, {
+    page.freeze_panes(_FIRST_ROW, 2 if table.sheet == "Demand" else 1)
+    page.repeat_rows(_HEADER_ROW)
+    page.set_row(0, 26)
+    page.set_row(_HEADER_ROW, 46)
+    page.set_tab_color("#F2C94C" if table.sheet == "Demand" else HEADER_FILL)
+    page.write_string(0, 0, _spaced(table.sheet), book.title())
+    page.write_string(1, 0, _SHEET_WORDS[table.sheet], book.hint())
+    last = _HEADER_ROW + len(sheet.rows)
+    page.add_table(_HEADER_ROW, 0, last, len(sheet.columns) - 1, {
         "name": list_object_name(table), "style": None, "autofilter": table.sheet != "Demand",
         "columns": [{"header": column.label, "header_format": book.header(right=is_number(column))} for column in sheet.columns],
     })
@@ -122,15 +148,21 @@ def _table_sheet(book: Book, sheet: SheetRows, ranges: dict[str, str]) -> None:
         texts = sheet.texts(column.key)
         wide = column.key in ("source", "note")
         page.set_column(at, at, 58 if wide else column_width(column, texts))
-        for row, text in enumerate(texts, start=1):
-            write_cell(book, page, row, at, text, _policy_cell(sheet, row - 1, column))
+        for row, text in enumerate(texts):
+            write_cell(book, page, _FIRST_ROW + row, at, text, _policy_cell(sheet, row, column))
         rule = validation(column, ids=ranges.get(column.names, ""))
         if rule and not (table.sheet == "Policy" and column.key == "value"):
-            page.data_validation(1, at, count + _SPARE_ROWS, at, rule)
+            page.data_validation(_FIRST_ROW, at, last + _SPARE_ROWS, at, rule)
     if table.sheet == "Policy":
         _policy_rules(page, sheet)
     if table.sheet == "Demand":
         _demand_extras(book, page, sheet)
+
+
+def _spaced(name: str) -> str:
+    """`NodeTypes` as `Node types`, `ApiPrices` as `API prices`."""
+    words = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name).strip()
+    return ("API" + words[3:]) if words.startswith("api") else words[0].upper() + words[1:]
 
 
 def _policy_cell(sheet: SheetRows, row: int, column: Column) -> Column:
@@ -146,7 +178,7 @@ def _policy_rules(page: Any, sheet: SheetRows) -> None:
     for row in range(len(sheet.rows)):
         rule = validation(_policy_cell(sheet, row, sheet.columns[at]))
         if rule:
-            page.data_validation(row + 1, at, row + 1, at, rule)
+            page.data_validation(_FIRST_ROW + row, at, _FIRST_ROW + row, at, rule)
 
 
 def _demand_extras(book: Book, page: Any, sheet: SheetRows) -> None:
@@ -154,45 +186,57 @@ def _demand_extras(book: Book, page: Any, sheet: SheetRows) -> None:
     days = list(dict.fromkeys(sheet.texts("day_type")))
     profiles = [column for column in sheet.columns if column.key not in ("hour", "day_type")]
     first = len(sheet.columns) + 1
-    heads = ("Check of the profiles", "Hours", "Peak", "Mean", "Peak to mean")
     page.set_column(first - 1, first - 1, 3)
     page.set_column(first, first, 34)
-    page.set_column(first + 1, first + len(heads) - 1, 11)
-    for step, text in enumerate(heads):
-        page.write_string(0, first + step, text, book.header(right=step > 0))
-    row = 1
+    page.set_column(first + 1, first + 4, 12)
+    for step, text in enumerate(("Checks", "Hours", "Peak", "Mean", "Peak to mean")):
+        page.write_string(_HEADER_ROW, first + step, text, book.header(right=step > 0))
+    row = _FIRST_ROW
     for column in profiles:
-        at = sheet.columns.index(column)
         for number, day in enumerate(days):
-            top, bottom = number * 24 + 2, number * 24 + 25
-            letter = _letter(at)
-            area = f"${letter}${top}:${letter}${bottom}"
-            values = [float(text) for text in sheet.texts(column.key)[top - 2:bottom - 1]]
-            peak, mean = max(values), sum(values) / len(values)
-            page.write_string(row, first, f"{column.label}, {day}", book.output())
-            page.write_formula(row, first + 1, f"=COUNT({area})", book.output("#,##0"), len(values))
-            page.write_formula(row, first + 2, f"=MAX({area})", book.output("#,##0"), peak)
-            page.write_formula(row, first + 3, f"=AVERAGE({area})", book.output("#,##0"), mean)
-            cell_peak, cell_mean = f"{_letter(first + 2)}{row + 1}", f"{_letter(first + 3)}{row + 1}"
-            page.write_formula(row, first + 4, f"={cell_peak}/{cell_mean}", book.output("0.00"), peak / mean)
+            _profile_check(book, page, sheet, column, number, f"{column.label}, {day}", row, first)
             row += 1
     for number, day in enumerate(days):
-        chart = book.workbook.add_chart({"type": "line"})
-        for step, column in enumerate(profiles):
-            at = sheet.columns.index(column)
-            chart.add_series({
-                "name": ["Demand", 0, at], "categories": ["Demand", 1, 0, 24, 0],
-                "values": ["Demand", number * 24 + 1, at, number * 24 + 24, at],
-                "line": {"color": ("#1F4E5F", "#E08E45", "#5B8C5A", "#8A5A83")[step % 4], "width": 2.25},
-            })
-        chart.set_title({"name": f"Demand on a {day}", "name_font": {"size": 12, "color": "#1F4E5F"}})
-        chart.set_x_axis({"name": "Hour of the day", "num_font": {"size": 8}})
-        chart.set_y_axis({"name": "Output tok/s", "num_format": "#,##0", "min": 0,
-                          "major_gridlines": {"visible": True, "line": {"color": "#D9E2E5"}}})
-        chart.set_legend({"position": "bottom"})
-        chart.set_size({"width": 640, "height": 300})
-        page.insert_chart(row + 1 + number * 16, first, chart,
-                          {"description": f"Line chart of output tok/s by hour on a {day}, one line for each workload."})
+        chart = _profile_chart(book, sheet, profiles, number, day)
+        words = f"Line chart of output tok/s by hour on a {day}, one line for each workload."
+        page.insert_chart(row + 1 + number * 16, first, chart, {"description": words})
+
+
+def _profile_check(
+    book: Book, page: Any, sheet: SheetRows, column: Column, number: int, words: str, row: int, first: int
+) -> None:
+    """Hours, peak, mean and peak to mean of one profile; `number` counts the day types."""
+    top = _FIRST_ROW + number * HOURS_PER_DAY
+    letter = _letter(sheet.columns.index(column))
+    area = f"${letter}${top + 1}:${letter}${top + HOURS_PER_DAY}"
+    values = [float(text) for text in sheet.texts(column.key)[number * HOURS_PER_DAY:(number + 1) * HOURS_PER_DAY]]
+    peak, mean = max(values), sum(values) / len(values)
+    page.write_string(row, first, words, book.format(border=1, border_color=LINE, indent=1))
+    page.write_formula(row, first + 1, f"=COUNT({area})", book.output("#,##0"), len(values))
+    page.write_formula(row, first + 2, f"=MAX({area})", book.output("#,##0"), peak)
+    page.write_formula(row, first + 3, f"=AVERAGE({area})", book.output("#,##0"), mean)
+    ratio = f"={_letter(first + 2)}{row + 1}/{_letter(first + 3)}{row + 1}"
+    page.write_formula(row, first + 4, ratio, book.output("0.00"), peak / mean)
+
+
+def _profile_chart(book: Book, sheet: SheetRows, profiles: list[Column], number: int, day: str) -> Any:
+    top = _FIRST_ROW + number * HOURS_PER_DAY
+    bottom = top + HOURS_PER_DAY - 1
+    chart = book.workbook.add_chart({"type": "line"})
+    for step, column in enumerate(profiles):
+        at = sheet.columns.index(column)
+        chart.add_series({
+            "name": ["Demand", _HEADER_ROW, at], "categories": ["Demand", top, 0, bottom, 0],
+            "values": ["Demand", top, at, bottom, at],
+            "line": {"color": CHART_COLOURS[step % len(CHART_COLOURS)], "width": 2.25},
+        })
+    chart.set_title({"name": f"Demand on a {day}", "name_font": {"size": 12, "color": HEADER_FILL}})
+    chart.set_x_axis({"name": "Hour of the day", "num_font": {"size": 8}})
+    chart.set_y_axis({"name": "Output tok/s", "num_format": "#,##0", "min": 0,
+                      "major_gridlines": {"visible": True, "line": {"color": "#D9E2E5"}}})
+    chart.set_legend({"position": "bottom"})
+    chart.set_size({"width": 660, "height": 300})
+    return chart
 
 
 def _letter(column: int) -> str:
@@ -218,7 +262,7 @@ def _read_me(book: Book, lines: list[list[str]], tables: tuple[SheetRows, ...]) 
             page.write_string(row, 0, left, book.heading())
             page.write_blank(row, 1, None, book.heading())
         else:
-            page.set_row(row, 13.5 * _lines(right, 104))
+            page.set_row(row, 13.5 * _lines(right, 92))
             page.write_string(row, 0, left, book.format(bold=True))
             page.write_string(row, 1, right, book.plain())
         row += 1
@@ -227,8 +271,9 @@ def _read_me(book: Book, lines: list[list[str]], tables: tuple[SheetRows, ...]) 
     page.write_blank(row, 1, None, book.heading())
     for sheet in tables:
         row += 1
-        text = f"{sheet.table.meaning} {len(sheet.rows)} rows here."
-        page.set_row(row, 13.5 * _lines(text, 104))
+        count = len(sheet.rows)
+        text = f"{_SHEET_WORDS[sheet.table.sheet]} {count} {'row' if count == 1 else 'rows'}."
+        page.set_row(row, 13.5 * _lines(text, 92))
         page.write_url(row, 0, f"internal:'{sheet.table.sheet}'!A1", book.link(), sheet.table.sheet)
         page.write_string(row, 1, text, book.plain())
 

@@ -22,6 +22,9 @@ ALARM_INK = "#9C0006"
 GOOD_FILL = "#D5EDDA"
 GOOD_INK = "#1B5E20"
 LINE = "#B8C4C8"
+CHART_COLOURS = ("#1F4E5F", "#E08E45", "#5B8C5A", "#8A5A83")
+#: Excel's numbers of paper sizes.
+A3_PAPER, A4_PAPER = 8, 9
 #: Fixed so that the same content gives the same file.
 CREATED = datetime.datetime(2026, 11, 29)
 #: Excel's limits on the texts of a validation rule.
@@ -66,16 +69,18 @@ class Book:
         """The header of a table column."""
         return self.format(
             bold=True, font_color="#FFFFFF", bg_color=HEADER_FILL, text_wrap=True, valign="vcenter",
-            align="right" if right else "left",
+            align="right" if right else "left", indent=0 if right else 1,
         )
 
     def input(self, number_format: str = "", *, wrap: bool = False) -> Any:
-        """A cell to fill in: blue on pale yellow, unlocked."""
+        """A cell to fill in: blue on pale yellow, unlocked; text keeps a little distance from the number before it."""
         properties: dict[str, Any] = {
             "font_color": INPUT_INK, "bg_color": INPUT_FILL, "border": 1, "border_color": LINE, "locked": False, "text_wrap": wrap
         }
         if number_format:
             properties["num_format"] = number_format
+        else:
+            properties.update(align="left", indent=1)
         return self.format(**properties)
 
     def output(self, number_format: str = "") -> Any:
@@ -84,6 +89,10 @@ class Book:
         if number_format:
             properties["num_format"] = number_format
         return self.format(**properties)
+
+    def hint(self) -> Any:
+        """A word of explanation beside a cell."""
+        return self.format(italic=True, font_color="#6B7A80", indent=1)
 
     def link(self) -> Any:
         """A link to another sheet."""
@@ -107,11 +116,11 @@ def open_workbook(path: str, title: str) -> Book:
     return Book(workbook)
 
 
-def set_up_page(sheet: Any, title: str, *, landscape: bool = True) -> None:
-    """A4, one page wide, footer with file, sheet and page."""
+def set_up_page(sheet: Any, title: str, *, landscape: bool = True, wide: bool = False) -> None:
+    """A4 (A3 where `wide`), one page wide, footer with file, sheet and page."""
     if landscape:
         sheet.set_landscape()
-    sheet.set_paper(9)
+    sheet.set_paper(A3_PAPER if wide else A4_PAPER)
     sheet.fit_to_pages(1, 0)
     sheet.set_margins(left=0.4, right=0.4, top=0.5, bottom=0.6)
     sheet.set_footer(f"&L&8&F&C&8{title}&R&8&P / &N")

@@ -9,9 +9,11 @@ from typing import Any
 
 import openpyxl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from optimizer.errors import Refused
-from optimizer.workbook.book import column_letters
+from optimizer.workbook.book import Cell, column_letters
 from optimizer.workbook.load import load_case
 from optimizer.workbook.schema import DEMAND, DISCOUNTS, POLICY, TABLES
 from tests.helpers.casebook import headers_of, write_casebook
@@ -383,3 +385,36 @@ def test_a_sheet_without_a_header(tmp_path: Path) -> None:
 def test_nothing_infinite_reaches_the_case() -> None:
     case = load_tables(small_tables()).case
     assert all(math.isfinite(value) for value in case.workloads[0].demand[0].output_tps)
+
+
+_CELLS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-3, 10**6),
+    st.floats(allow_nan=True, allow_infinity=True),
+    st.text(max_size=8),
+    st.sampled_from(["70%", "12,800", "auto", "none", "a;b", "0-24", "22-6;8-12Z", "2027-01-31", "chat", "80gx2", "70b", "#N/A"]),
+    st.datetimes(datetime.datetime(1990, 1, 1), datetime.datetime(2090, 1, 1)),
+    st.times(),
+    st.builds(Cell, st.none(), formula=st.just("=A1")),
+    st.builds(Cell, st.none(), error=st.just("#REF!")),
+)
+_PLACES = [(table.sheet, column.key) for table in CHECKED for column in table.columns]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(_PLACES), _CELLS), min_size=1, max_size=3))
+def test_no_cell_whatever_it_holds_ends_in_anything_but_a_case_or_a_refusal(changes: list[tuple[tuple[str, str], Any]]) -> None:
+    tables = small_tables()
+    for (sheet, key), value in changes:
+        tables[sheet][0][key] = value
+    try:
+        loaded = load_tables(tables)
+    except Refused as refused:
+        assert all(error.code and error.sheet for error in refused.errors)
+        return
+    for problem in loaded.warnings:
+        assert problem.file == "case.xlsx"
+    assert {offer.node_type for offer in loaded.case.offers} <= {row.node_type for row in loaded.case.node_types}
+    assert {workload.pool for workload in loaded.case.workloads} <= {pool.pool for pool in loaded.case.pools}
+    assert {workload.model for workload in loaded.case.workloads} <= {model.model for model in loaded.case.models}

@@ -6,7 +6,7 @@ with that many, any replica beyond changes nothing, since every other requiremen
 
 from __future__ import annotations
 
-from optimizer.milp.prep import PoolData, PoolSlice, Prep
+from optimizer.milp.prep import BadDay, PoolData, PoolSlice, Prep
 from optimizer.units import ceil_hedged
 
 
@@ -15,10 +15,21 @@ def replica_bound(pool: PoolData, piece: PoolSlice, k: int) -> int:
     most = ceil_hedged(_alone(piece.serve_max_tps, piece.mean_tps[k]))
     if piece.total_firm_tps > 0:
         for day in pool.bad_days:
-            most = max(most, ceil_hedged((1 + day.surge_frac) * _alone(piece.firm_tps, piece.mean_tps[k])) + day.lost[k])
+            needed = ceil_hedged((1 + day.surge_frac) * _alone(piece.firm_tps, piece.mean_tps[k]))
+            most = max(most, _enough_after_loss(day, k, needed))
     most += pool.pool.min_live
     limit = pool.most_live[k]
     return most if limit is None else min(most, limit)
+
+
+def _enough_after_loss(day: BadDay, k: int, needed: int) -> int:
+    """Fewest replicas of option k of which `needed` are left after the loss; `needed` where a loss takes them all."""
+    if day.lost_frac >= 1:
+        return needed
+    live = needed
+    while live - day.lost(k, live) < needed:
+        live += 1
+    return live
 
 
 def _alone(tps: tuple[float, ...], mean_tps: tuple[float, ...]) -> float:
@@ -56,4 +67,4 @@ def nodes_bound(prep: Prep, node_type: str) -> int:
     for t in range(len(prep.groups)):
         units = sum(units_bound(pool, pool.slices[t], node_type) for pool in prep.pools)
         most = max(most, -(-units // capacity))
-    return most
+    return most + prep.fixed_nodes(node_type)

@@ -25,7 +25,11 @@ def drop_dominated_options(prep: Prep) -> Prep:
 
 
 def _limit_dominated(pool: PoolData) -> PoolData:
-    most_lost = [max((day.lost[k] for day in pool.bad_days), default=0) for k in range(len(pool.options))]
+    if any(day.lost_frac > 0 or day.regiven for day in pool.bad_days):
+        return pool  # what is lost then depends on how many there are, or on nodes; not worked out
+    most_lost = [
+        max((day.replicas_lost + day.on_nodes[k] for day in pool.bad_days), default=0) for k in range(len(pool.options))
+    ]
     if pool.spot_mode != "none" and any(lost > 1 for lost in most_lost):
         return pool  # what stays of firm and spot together decides; not worked out
     limits: list[int | None] = [None] * len(pool.options)
@@ -37,7 +41,7 @@ def _limit_dominated(pool: PoolData) -> PoolData:
         pool,
         options=tuple(pool.options[k] for k in kept),
         sizes=tuple(pool.sizes[k] for k in kept),
-        bad_days=tuple(replace(day, lost=tuple(day.lost[k] for k in kept)) for day in pool.bad_days),
+        bad_days=tuple(day.keep_options(kept) for day in pool.bad_days),
         slices=tuple(replace(piece, mean_tps=tuple(piece.mean_tps[k] for k in kept)) for piece in pool.slices),
         most_live=tuple(limits[k] for k in kept),
     )
@@ -48,7 +52,7 @@ def _replaces(pool: PoolData, j: int, k: int) -> bool:
     if pool.options[j].node_type != pool.options[k].node_type or pool.sizes[k] % pool.sizes[j]:
         return False
     m = pool.sizes[k] // pool.sizes[j]
-    if any(day.lost[j] > m * day.lost[k] for day in pool.bad_days):
+    if any(day.replicas_lost + day.on_nodes[j] > m * (day.replicas_lost + day.on_nodes[k]) for day in pool.bad_days):
         return False
     return all(
         m * mean_j >= mean_k * (1 - _TOLERANCE)

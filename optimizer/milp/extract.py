@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TypedDict
 
 from optimizer.milp.bounds import total_replicas
 from optimizer.milp.frame import Frame, use_costs
@@ -10,13 +11,18 @@ from optimizer.milp.menu import Menu, replicas_of_line
 from optimizer.milp.menu_pairs import split_two
 from optimizer.milp.prep import PoolData, PoolSlice, Prep, arrival_hours
 from optimizer.milp.program import Program
-from optimizer.plan.plan import Decision, Load, NodesNew, NodeUse, Overflow, ReplicaCount, Shift
+from optimizer.plan.plan import Commitment, Covered, Decision, Load, NodesNew, NodeUse, Overflow, ReplicaCount, Shift
 from optimizer.units import HOURS_PER_DAY
 
 #: Loads and overflows below this share of the demand are rounding noise of the solver.
 _NOISE_FRAC = 1e-9
 #: (workload, day type, hour of arrival, hour it runs in).
 _ShiftKey = tuple[str, str, int, int]
+
+
+class _Discounts(TypedDict):
+    commitments: tuple[Commitment, ...]
+    covered: tuple[Covered, ...]
 
 
 @dataclass
@@ -43,16 +49,19 @@ def extract(frame: Frame, menus: dict[str, tuple[Menu, ...]]) -> Decision:
     shifts = _shifts(prep, program)
     for t in range(len(prep.groups)):
         for pool in prep.pools:
-            fleets[(pool.pool.pool, t)] = _fleet(program, pool, t, menus.get(pool.pool.pool))
+            fleets[(pool.pool.pool, t)] = _live(program, pool, t, menus.get(pool.pool.pool))
+    for pool in prep.pools:
+        _totals(prep, program, pool, fleets)
+    for t in range(len(prep.groups)):
         for row in prep.node_types:
             _place_on_spot(prep, program, fleets, row.node_type, t)
             _use_nodes(prep, program, fleets, nodes_new, used, row.node_type, t)
         for pool in prep.pools:
             _loads(prep, program, pool, pool.slices[t], fleets[(pool.pool.pool, t)], t, shifts, pool.pool.pool in menus)
-    return _expand(prep, nodes_new, used, fleets, shifts)
+    return _expand(prep, program, nodes_new, used, fleets, shifts)
 
 
-def _fleet(program: Program, pool: PoolData, t: int, menus: tuple[Menu, ...] | None) -> _Fleet:
+def _live(program: Program, pool: PoolData, t: int, menus: tuple[Menu, ...] | None) -> _Fleet:
     name, piece, count = pool.pool.pool, pool.slices[t], len(pool.options)
     if menus is not None:
         live = [0] * count
@@ -64,15 +73,28 @@ def _fleet(program: Program, pool: PoolData, t: int, menus: tuple[Menu, ...] | N
     else:
         live = [program.whole(("live", name, k, t)) for k in range(count)]
         spot = [program.whole(("spot_live", name, k, t)) for k in range(count)]
-    both = [total_replicas(a + b, piece.rollout_frac) for a, b in zip(live, spot, strict=True)]
-    spot_total = list(spot)
-    if piece.rollout_frac > 0 and pool.spot_mode == "sep":
-        # The surge stands where the program put it, no more of it than the rollout asks for.
-        spot_total = [
-            min(max(program.whole(("spot_total", name, k, t)), spot[k]), both[k] - live[k]) for k in range(count)
-        ]
-    firm_total = [total - on_spot for total, on_spot in zip(both, spot_total, strict=True)]
-    return _Fleet(live, spot, firm_total, spot_total)
+    return _Fleet(live, spot, list(live), list(spot))
+
+
+def _totals(prep: Prep, program: Program, pool: PoolData, fleets: dict[tuple[str, int], _Fleet]) -> None:
+    """Replicas paid: those live now or within ready_hours, and the surge of a rollout, which stands where the program put it."""
+    name = pool.pool.pool
+    group_of = {member: t for t, group in enumerate(prep.groups) for member in group.members}
+    for t, group in enumerate(prep.groups):
+        fleet, frac = fleets[(name, t)], pool.slices[t].rollout_frac
+        day_type, hour = group.members[0]
+        soon = [
+            fleets[(name, group_of[(day_type, (hour + ahead) % HOURS_PER_DAY)])]
+            for ahead in range(min(pool.pool.ready_hours, HOURS_PER_DAY - 1) + 1)
+        ] if pool.pool.ready_hours else [fleet]
+        for k in range(len(pool.options)):
+            firm = max(each.firm_live[k] for each in soon)
+            spot = max(each.spot_live[k] for each in soon)
+            both = max(total_replicas(fleet.firm_live[k] + fleet.spot_live[k], frac), firm + spot)
+            fleet.spot_total[k] = spot
+            if pool.spot_mode == "sep" and frac > 0:
+                fleet.spot_total[k] = min(max(program.whole(("spot_total", name, k, t)), spot), both - firm)
+            fleet.firm_total[k] = both - fleet.spot_total[k]
 
 
 def _place_on_spot(
@@ -109,7 +131,7 @@ def _use_nodes(
     Replicas that span nodes need theirs in one place: held nodes are taken place by place, the places with most nodes first.
     """
     capacity = prep.capacity_units(node_type)
-    firm_units = 0
+    firm_units = capacity * prep.fixed_nodes(node_type)
     spot_units = 0
     for pool in prep.pools:
         fleet = fleets[(pool.pool.pool, t)]
@@ -202,8 +224,8 @@ def _loads(
 
 
 def _expand(
-    prep: Prep, nodes_new: dict[str, int], used: dict[tuple[str, int], int], fleets: dict[tuple[str, int], _Fleet],
-    shifts: dict[_ShiftKey, float],
+    prep: Prep, program: Program, nodes_new: dict[str, int], used: dict[tuple[str, int], int],
+    fleets: dict[tuple[str, int], _Fleet], shifts: dict[_ShiftKey, float],
 ) -> Decision:
     """Groups back to day types and hours, in the case's order."""
     group_of = {member: t for t, group in enumerate(prep.groups) for member in group.members}
@@ -246,4 +268,30 @@ def _expand(
             Shift(day_type=day, hour=hour, run_hour=run, workload=name, tps=tps)
             for (name, day, hour, run), tps in shifts.items()
         ),
+        **_discounts(prep, program, group_of),
     )
+
+
+def _discounts(prep: Prep, program: Program, group_of: dict[tuple[str, int], int]) -> _Discounts:
+    """Commitments bought and the nodes they cover; a commitment is exactly what its busiest hour spends, or its minimum."""
+    commitments: list[Commitment] = []
+    covered: list[Covered] = []
+    for name in dict.fromkeys(row.discount for row in prep.case.discounts):
+        usd_per_h = program.value(("commitment", name))
+        if usd_per_h <= _NOISE_FRAC:
+            continue
+        commitments.append(Commitment(discount=name, usd_per_h=usd_per_h))
+        for (day, hour), t in group_of.items():
+            nodes = {
+                row.offer: max(program.value(("covered", name, row.offer, t)), 0.0)
+                for row in prep.case.discounts if row.discount == name
+            }
+            spent = sum(
+                row.discounted_usd_per_node_h * nodes[row.offer] for row in prep.case.discounts if row.discount == name
+            )
+            scale = min(1.0, usd_per_h / spent) if spent > 0 else 1.0
+            covered += [
+                Covered(day_type=day, hour=hour, discount=name, offer=offer, nodes=count * scale)
+                for offer, count in nodes.items() if count > _NOISE_FRAC
+            ]
+    return {"commitments": tuple(commitments), "covered": tuple(covered)}

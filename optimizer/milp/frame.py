@@ -10,19 +10,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from optimizer.candidates.option import Option
 from optimizer.domain.hardware import Site
 from optimizer.domain.market import Offer
 from optimizer.milp.bounds import nodes_bound
 from optimizer.milp.prep import Prep
-from optimizer.milp.program import Program, Term
+from optimizer.milp.program import Key, Program, Term
 from optimizer.units import DAYS_PER_MONTH, floor_hedged, upfront_usd_per_day
+
+Place = tuple[str, str]
 
 
 @dataclass
 class Frame:
     """A program with its frame; pools post what they need into `firm`, `any_` and `spot` by (node type, t), in units.
 
-    place_firm, place_spot: needs of replicas that span nodes, by (node type, place, t), in whole nodes.
+    place_firm, place_spot: needs of replicas that span nodes, by (node type, t, place), in whole nodes.
+    anew_firm, anew_spot, anew_place: the same after a bad day has taken on-demand nodes or a zone, by (contingency, zone lost,
+    node type, t, share of on-demand left), and place.
     """
 
     prep: Prep
@@ -30,8 +35,33 @@ class Frame:
     firm: dict[tuple[str, int], list[Term]] = field(default_factory=dict)
     any_: dict[tuple[str, int], list[Term]] = field(default_factory=dict)
     spot: dict[tuple[str, int], list[Term]] = field(default_factory=dict)
-    place_firm: dict[tuple[str, tuple[str, str], int], list[Term]] = field(default_factory=dict)
-    place_spot: dict[tuple[str, tuple[str, str], int], list[Term]] = field(default_factory=dict)
+    place_firm: dict[Key, list[Term]] = field(default_factory=dict)
+    place_spot: dict[Key, list[Term]] = field(default_factory=dict)
+    anew_firm: dict[Key, list[Term]] = field(default_factory=dict)
+    anew_spot: dict[Key, list[Term]] = field(default_factory=dict)
+    anew_place: dict[Key, list[Term]] = field(default_factory=dict)
+
+    def zones(self) -> tuple[Place, ...]:
+        """Every place that a zone contingency may take: sites, else provider and region."""
+        return tuple(dict.fromkeys(offer.place for offer in self.prep.offers))
+
+    def split_over_places(
+        self, key: Key, option: Option, replicas: Any, offers: tuple[Offer, ...], posts: dict[Key, list[Term]], prefix: Key
+    ) -> None:
+        """A replica larger than a node takes all its nodes from one place: split `replicas` over the places of these offers.
+
+        Posts whole nodes under (*prefix, place). Nothing to do where the option fits a node, or where there is one place only:
+        then the node row of the type says it all.
+        """
+        places = tuple(dict.fromkeys(offer.place for offer in offers))
+        if not option.spans_nodes or len(places) <= 1:
+            return
+        parts: list[Term] = []
+        for place in places:
+            part = self.program.add_variable((*key, "at", place), integer=True)
+            parts.append((1.0, part))
+            posts.setdefault((*prefix, place), []).append((float(option.nodes_per_replica), part))
+        self.program.add_row((*key, "at all"), [*parts, (-1.0, replicas)], "==", 0.0)
 
     def firm_nodes(self, offer: Offer, t: int) -> tuple[list[Term], float]:
         """Nodes of that firm offer usable in slice t: terms and a constant (existing nodes)."""
@@ -39,9 +69,14 @@ class Frame:
             return [], 0.0
         if not offer.is_held or use_costs(self.prep, offer):
             return [(1.0, self.program.variables[("used", offer.offer, t)])], 0.0
-        return [(float(offer.lot_nodes), self.program.variables[("lots", offer.offer)])], float(
-            self.prep.case.nodes_existing(offer.offer)
-        )
+        return self.held_nodes(offer, t)
+
+    def held_nodes(self, offer: Offer, t: int) -> tuple[list[Term], float]:
+        """Nodes held of that offer in slice t, idle ones too: terms and a constant (existing nodes)."""
+        if self.prep.groups[t].hour not in offer.hours:
+            return [], 0.0
+        existing = float(self.prep.case.nodes_existing(offer.offer))
+        return [(float(offer.lot_nodes), self.program.variables[("lots", offer.offer)])], existing
 
     def spot_nodes(self, offer: Offer, t: int) -> list[Term]:
         """Nodes of that spot offer used in slice t."""
@@ -81,7 +116,7 @@ def hold_usd_per_day(prep: Prep, offer: Offer) -> float:
 
 
 def build_frame(prep: Prep) -> Frame:
-    """Variables and money of offers and APIs; the rows that join them to the pools are added by `close_frame`."""
+    """Variables and money of offers and APIs; the rows that join them to the pools come with `close_frame`."""
     program = Program("fleetsheet")
     frame = Frame(prep, program)
     bound = {row.node_type: nodes_bound(prep, row.node_type) for row in prep.node_types}
@@ -120,6 +155,10 @@ def _add_held(frame: Frame, offer: Offer, bound: int) -> None:
 
 
 def _add_elastic(frame: Frame, offer: Offer, bound: int) -> None:
+    # Where only a share of on-demand nodes can be had on a bad day, more may be planned than the hour needs.
+    shares = [row.on_demand_obtainable_frac for row in frame.prep.case.contingencies if 0 < row.on_demand_obtainable_frac < 1]
+    if offer.purchase == "on_demand" and shares:
+        bound = int(bound / min(shares)) + 1
     most = bound if offer.max_nodes is None else min(bound, offer.max_nodes)
     for t, group in enumerate(frame.prep.groups):
         if group.hour in offer.hours:
@@ -186,14 +225,15 @@ def close_frame(frame: Frame) -> None:
                 for offer in prep.spot_offers(node_type)
                 for coefficient, variable in frame.spot_nodes(offer, t)
             ]
-            if firm_need:
+            firm_constant -= capacity * prep.fixed_nodes(node_type)
+            if firm_need or firm_constant < 0:
                 program.add_row(("firm_nodes", node_type, t), firm_need + firm_terms, "<=", firm_constant)
             if spot_need:
                 program.add_row(("spot_nodes", node_type, t), spot_need + spot_terms, "<=", 0.0)
             if any_need:
                 every = firm_need + any_need + spot_need + firm_terms + spot_terms
                 program.add_row(("all_nodes", node_type, t), every, "<=", firm_constant)
-    for (node_type, place, t), need in frame.place_firm.items():
+    for (node_type, t, place), need in frame.place_firm.items():
         supply: list[Term] = []
         constant = 0.0
         for offer in prep.firm_offers(node_type):
@@ -202,7 +242,7 @@ def close_frame(frame: Frame) -> None:
                 supply += [(-coefficient, variable) for coefficient, variable in terms]
                 constant += held
         program.add_row(("place_firm", node_type, place, t), need + supply, "<=", constant)
-    for (node_type, place, t), need in frame.place_spot.items():
+    for (node_type, t, place), need in frame.place_spot.items():
         supply = [
             (-coefficient, variable)
             for offer in prep.spot_offers(node_type)

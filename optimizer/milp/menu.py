@@ -18,7 +18,7 @@ import numpy as np
 
 from optimizer.milp.bounds import replica_bound, total_replicas
 from optimizer.milp.prep import BadDay, PoolData, PoolSlice, Prep
-from optimizer.units import ROUNDING_HEDGE, floor_hedged
+from optimizer.units import ROUNDING_HEDGE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,6 +65,8 @@ def can_use_menus(prep: Prep, pool: PoolData) -> bool:
     """
     if pool.spot_mode == "sep" or pool.pool.min_live > 0 or not pool.options:
         return False
+    if pool.pool.ready_hours or any(day.regiven for day in pool.bad_days):
+        return False
     if any(workload.deferrable_hours for workload in pool.workloads):
         return False
     if len(pool.workloads) > 2 or (len(pool.workloads) == 2 and any(workload.api for workload in pool.workloads)):
@@ -83,9 +85,10 @@ def menus(pool: PoolData, steps: dict[tuple[str, str], int]) -> tuple[Menu, ...]
     node_types = tuple(dict.fromkeys(option.node_type for option in pool.options))
     step = tuple(steps[(pool.pool.pool, node_type)] for node_type in node_types)
     days = asking(pool.bad_days)
+    most = tuple(max(replica_bound(pool, piece, k) for piece in pool.slices) for k in range(len(pool.options)))
     levels = 1
     for day in days:
-        levels *= 1 + sum(day.lost)
+        levels *= 1 + sum(day.lost(k, bound) for k, bound in enumerate(most))
     if levels > MAX_LEVELS:
         return None
     work = 0
@@ -104,14 +107,18 @@ def menus(pool: PoolData, steps: dict[tuple[str, str], int]) -> tuple[Menu, ...]
     for piece, shape in zip(pool.slices, shapes, strict=True):
         if piece not in found:
             full = grids[(piece.mean_tps, piece.rollout_frac)]
-            found[piece] = _menu(pool, piece, days, node_types, step, shape, full)
+            found[piece] = _menu(pool, piece, days, most, node_types, step, shape, full)
     return tuple(found[piece] for piece in pool.slices)
 
 
 def asking(days: tuple[BadDay, ...]) -> tuple[BadDay, ...]:
     """Bad days that ask for more than the normal hour does, without repeats."""
-    asking = {(day.surge_frac, day.lost): day for day in days if day.surge_frac > 0 or any(day.lost)}
-    return tuple(asking.values())
+    found = {
+        (day.surge_frac, day.replicas_lost, day.lost_frac, day.on_nodes): day
+        for day in days
+        if day.surge_frac > 0 or any(day.can_lose(k) for k in range(len(day.on_nodes)))
+    }
+    return tuple(found.values())
 
 
 def _grid_points(pool: PoolData, piece: PoolSlice, node_type: str, step: int) -> int:
@@ -126,19 +133,16 @@ def _grid_points(pool: PoolData, piece: PoolSlice, node_type: str, step: int) ->
     return -(-alone // step) + 1
 
 
-def _levels(days: tuple[BadDay, ...], mean_tps: tuple[float, ...]) -> list[_Level]:
-    """All combinations of loss levels worth having (solver.md section 2, menu, point 2)."""
+def _levels(days: tuple[BadDay, ...], mean_tps: tuple[float, ...], most: tuple[int, ...]) -> list[_Level]:
+    """All combinations of loss levels worth having (solver.md section 2, menu, point 2); most[k] bounds replicas of option k."""
     per_day: list[list[tuple[tuple[int | None, ...], float]]] = []
     for day in days:
         values = {0.0}
-        for mean, lost in zip(mean_tps, day.lost, strict=True):
-            values.update(m * mean for m in range(1, lost + 1))
+        for k, mean in enumerate(mean_tps):
+            values.update(gone * mean for gone in range(1, day.lost(k, most[k]) + 1))
         entries: dict[tuple[int | None, ...], float] = {}
         for value in sorted(values):
-            bounds = tuple(
-                None if lost * mean <= value * (1 + ROUNDING_HEDGE) else floor_hedged(value / mean)
-                for mean, lost in zip(mean_tps, day.lost, strict=True)
-            )
+            bounds = tuple(_most_within(day, k, mean, value, most[k]) for k, mean in enumerate(mean_tps))
             entries.setdefault(bounds, value)
         per_day.append(list(entries.items()))
     combined: dict[tuple[int | None, ...], list[tuple[float, ...]]] = {}
@@ -147,6 +151,14 @@ def _levels(days: tuple[BadDay, ...], mean_tps: tuple[float, ...]) -> list[_Leve
         combined.setdefault(bounds, []).append(tuple(entry[1] for entry in combination))
     levels = [_Level(bounds, taken) for bounds, all_taken in combined.items() for taken in _least(all_taken)]
     return [one for one in levels if not any(other is not one and _better(other, one) for other in levels)]
+
+
+def _most_within(day: BadDay, k: int, mean_tps: float, level_tps: float, most: int) -> int | None:
+    """Most replicas of option k whose loss stays within the level; None where even `most` of them do."""
+    live = most
+    while live > 0 and day.lost(k, live) * mean_tps > level_tps * (1 + ROUNDING_HEDGE):
+        live -= 1
+    return None if live == most else live
 
 
 def _tightest(bounds: list[int | None]) -> int | None:
@@ -167,8 +179,8 @@ def _better(one: _Level, other: _Level) -> bool:
 
 
 def _menu(
-    pool: PoolData, piece: PoolSlice, days: tuple[BadDay, ...], node_types: tuple[str, ...], step: tuple[int, ...],
-    shape: tuple[int, ...], full: tuple[int, ...],
+    pool: PoolData, piece: PoolSlice, days: tuple[BadDay, ...], most: tuple[int, ...], node_types: tuple[str, ...],
+    step: tuple[int, ...], shape: tuple[int, ...], full: tuple[int, ...],
 ) -> Menu:
     demand = piece.total_serve_tps
     if demand <= 0:
@@ -177,7 +189,7 @@ def _menu(
     cells = tuple(slice(0, n) for n in shape)
     best = np.full(shape, np.inf)
     which = np.zeros(shape, dtype=np.int64)
-    levels = _cached_levels(days, mean_tps)
+    levels = _cached_levels(days, mean_tps, most)
     bounds = [tuple(_tightest([a, b]) for a, b in zip(level.bounds, pool.most_live, strict=True)) for level in levels]
     for index, level in enumerate(levels):
         capacity = _capacity_grid(pool, mean_tps, piece.rollout_frac, bounds[index], node_types, step, full)[cells]
@@ -211,8 +223,8 @@ def _menu(
 
 
 @lru_cache(maxsize=256)
-def _cached_levels(days: tuple[BadDay, ...], mean_tps: tuple[float, ...]) -> tuple[_Level, ...]:
-    return tuple(_levels(days, mean_tps))
+def _cached_levels(days: tuple[BadDay, ...], mean_tps: tuple[float, ...], most: tuple[int, ...]) -> tuple[_Level, ...]:
+    return tuple(_levels(days, mean_tps, most))
 
 
 def _capacity_grid(

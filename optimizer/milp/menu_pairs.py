@@ -100,7 +100,8 @@ def _mixes(
     loss = np.zeros((len(counts), len(days), len(prices)))
     for q, day in enumerate(days):
         for column, k in enumerate(members):
-            lost = np.minimum(counts[:, column], day.lost[k])
+            gone = np.array([day.lost(k, n) for n in range(bounds[column] + 1)], dtype=np.int64)
+            lost = gone[counts[:, column]]
             loss[:, q, :] = np.maximum(loss[:, q, :], lost[:, None] * value[column][None, :])
     steps = np.zeros((len(counts), axes), dtype=np.int64)
     steps[:, axis] = -(-units // step)

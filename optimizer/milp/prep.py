@@ -15,18 +15,43 @@ from optimizer.domain.case import Case
 from optimizer.domain.hardware import NodeType
 from optimizer.domain.market import ApiPrice, Offer
 from optimizer.domain.workload import Pool, Workload
-from optimizer.units import HOURS_PER_DAY, usd_per_h_of_tps
+from optimizer.units import HOURS_PER_DAY, ceil_hedged, usd_per_h_of_tps
 
 
 @dataclass(frozen=True)
 class BadDay:
-    """One contingency as one pool sees it. lost[k]: live replicas of option k that go when k is the one lost (0 = none)."""
+    """One contingency as one pool sees it.
+
+    What goes when option k is the one lost: max(replicas_lost, ceil(lost_frac x live)) + on_nodes[k], all where fewer are live.
+    regiven: what is left of firm nodes is given out anew, since on-demand nodes (obtainable_frac < 1) or a zone are lost first.
+    """
 
     contingency: str
     spot_lost_frac: float
     surge_frac: float
     api_absorbs: bool
-    lost: tuple[int, ...]
+    replicas_lost: int
+    lost_frac: float
+    on_nodes: tuple[int, ...]
+    obtainable_frac: float = 1.0
+    zone: bool = False
+
+    @property
+    def regiven(self) -> bool:
+        """True where nodes are lost before replicas, so that what is left must be given out anew."""
+        return self.obtainable_frac < 1 or self.zone
+
+    def lost(self, k: int, live: int) -> int:
+        """Replicas of option k that go where `live` of them are live."""
+        return min(live, max(self.replicas_lost, ceil_hedged(self.lost_frac * live)) + self.on_nodes[k])
+
+    def can_lose(self, k: int) -> bool:
+        """True where losing option k takes anything."""
+        return self.replicas_lost > 0 or self.lost_frac > 0 or self.on_nodes[k] > 0
+
+    def keep_options(self, kept: list[int]) -> BadDay:
+        """The same bad day for some of the options."""
+        return replace(self, on_nodes=tuple(self.on_nodes[k] for k in kept))
 
 
 @dataclass(frozen=True)
@@ -122,6 +147,10 @@ class Prep:
                 return row.gpus_per_node * self.units_per_gpu[node_type]
         raise KeyError(node_type)
 
+    def fixed_nodes(self, node_type: str) -> int:
+        """Standing quota of all pools on that node type, in nodes, held in every hour."""
+        return sum(row.fixed_nodes for row in self.case.pools if row.fixed_node_type == node_type)
+
     def firm_offers(self, node_type: str) -> tuple[Offer, ...]:
         """Held and on-demand offers of that node type."""
         return tuple(offer for offer in self.offers if offer.node_type == node_type and offer.purchase != "spot")
@@ -134,17 +163,18 @@ class Prep:
 def prepare(case: Case, candidates: Candidates) -> Prep:
     """Build the numbers of the program. Hours in which no pool, window or price differs become one group."""
     used_types = {option.node_type for option in candidates.options} | {offer.node_type for offer in candidates.offers}
+    used_types |= {pool.fixed_node_type for pool in case.pools if pool.fixed_nodes and pool.fixed_node_type}
     node_types = tuple(row for row in case.node_types if row.node_type in used_types)
     units_per_gpu = {row.node_type: 1 for row in node_types}
     for option in candidates.options:
         units_per_gpu[option.node_type] = lcm(units_per_gpu[option.node_type], option.replicas_per_gpu)
 
-    shifts = any(workload.deferrable_hours > 0 for workload in case.workloads)
+    shifts = any(workload.deferrable_hours > 0 for workload in case.workloads) or any(pool.ready_hours for pool in case.pools)
     per_slice: list[tuple[tuple[object, ...], tuple[str, int], float, tuple[PoolSlice, ...]]] = []
     for piece in case.slices:
         pool_slices = tuple(_pool_slice(case, candidates, pool, piece.day_type, piece.hour) for pool in case.pools)
         windows = tuple(piece.hour in offer.hours for offer in candidates.offers)
-        # Deferrable work couples the hours of a day, so none of them may be merged.
+        # Deferrable work and look-ahead couple the hours of a day, so none of them may be merged.
         key: tuple[object, ...] = (windows, pool_slices, (piece.day_type, piece.hour) if shifts else None)
         per_slice.append((key, (piece.day_type, piece.hour), piece.weight, pool_slices))
     merged: dict[object, int] = {}
@@ -241,7 +271,11 @@ def _pool_data(
             row.spot_lost_frac,
             row.demand_surge_frac,
             row.api_absorbs,
-            tuple(row.replicas_lost + row.nodes_lost * option.replicas_per_node for option in options),
+            row.replicas_lost,
+            row.replicas_lost_frac,
+            tuple(row.nodes_lost * option.replicas_per_node for option in options),
+            row.on_demand_obtainable_frac,
+            row.scope == "zone",
         )
         for row in case.contingencies_of(pool.pool)
     )
@@ -254,7 +288,8 @@ def _pool_data(
 def _spot_mode(prep: Prep, pool: PoolData) -> str:
     if pool.spot_mode == "none":
         return "none"
-    free = pool.pool.spot_max_frac >= 1 and not any(day.spot_lost_frac > 0 for day in pool.bad_days)
+    free = pool.pool.spot_max_frac >= 1 and not pool.pool.ready_hours
+    free = free and not any(day.spot_lost_frac > 0 or day.regiven for day in pool.bad_days)
     types = {option.node_type for option in pool.options}
     if free and not any(option.spans_nodes for option in pool.options) and _sizes_pack(prep, types):
         return "any"

@@ -7,10 +7,12 @@ from collections.abc import Iterable
 
 from optimizer.candidates.option import Candidates
 from optimizer.domain.case import Case
+from optimizer.milp.discounts import add_discounts
 from optimizer.milp.dominance import drop_dominated_options, unit_steps
 from optimizer.milp.explicit import add_explicit_pool
 from optimizer.milp.extract import extract
 from optimizer.milp.frame import Frame, build_frame, close_frame
+from optimizer.milp.left_nodes import add_left_nodes
 from optimizer.milp.menu import Menu, can_use_menus, menus
 from optimizer.milp.menu_pairs import pair_menus
 from optimizer.milp.menu_rows import add_menu_pool
@@ -69,6 +71,8 @@ def build(case: Case, candidates: Candidates) -> tuple[Frame, dict[str, tuple[Me
             pool_menus[pool.pool.pool] = made
             add_menu_pool(frame, pool, made)
     close_frame(frame)
+    add_left_nodes(frame)
+    add_discounts(frame)
     frame.program.close_with_cost()
     return frame, pool_menus
 

@@ -73,6 +73,23 @@ class Shift(Frozen):
     tps: float
 
 
+class Commitment(Frozen):
+    """A discount bought: $/h paid in every hour, used or not."""
+
+    discount: str
+    usd_per_h: float
+
+
+class Covered(Frozen):
+    """Nodes used of one offer in one hour that pay the discounted price out of a commitment (may be part of a node)."""
+
+    day_type: str
+    hour: int
+    discount: str
+    offer: str
+    nodes: float
+
+
 class Decision(Frozen):
     """Everything that was decided, nothing derived. shifts: of deferrable workloads only, waiting 0 hours included."""
 
@@ -82,6 +99,8 @@ class Decision(Frozen):
     loads: tuple[Load, ...]
     overflows: tuple[Overflow, ...]
     shifts: tuple[Shift, ...] = ()
+    commitments: tuple[Commitment, ...] = ()
+    covered: tuple[Covered, ...] = ()
 
 
 class SolverInfo(Frozen):

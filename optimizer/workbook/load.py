@@ -16,7 +16,7 @@ from optimizer.workbook.checks_case import allowed_gpus, check_allow_lists, chec
 from optimizer.workbook.checks_ids import ModelNames, check_ids, names_of
 from optimizer.workbook.checks_rows import check_provenance, check_rows, check_same_conditions
 from optimizer.workbook.demand import read_demand
-from optimizer.workbook.demand_model import ONLY_DAY_TYPE, ONLY_WORKLOAD, DemandRead, DemandReport
+from optimizer.workbook.demand_model import ONLY_DAY_TYPE, DemandRead, DemandReport
 from optimizer.workbook.inputs import COMMAND_LINE, FoundSheet, Inputs, find_sheets, read_inputs
 from optimizer.workbook.narrowing import narrow_catalogs
 from optimizer.workbook.opening import open_book
@@ -167,10 +167,7 @@ def _build_case(books: Sequence[Book], inputs: Inputs, names: ModelNames, demand
     if not day_types and demand.day_types:
         day_types = tuple(DayType(day_type=day.day_type, days=day.days) for day in demand.day_types)
     day_types = day_types or (DayType(day_type=ONLY_DAY_TYPE, days=1),)
-    series = _demand_days(inputs, day_types, demand, problems)
-    if problems.errors:
-        return None
-    workloads = build.workloads(inputs, names, series)
+    workloads = build.workloads(inputs, names, _demand_days(inputs, day_types, demand))
     pools = build.pools(inputs)
     contingencies = build.contingencies(inputs, pools)
     prices = build.api_prices(inputs, names)
@@ -198,20 +195,12 @@ def _build_case(books: Sequence[Book], inputs: Inputs, names: ModelNames, demand
     )
 
 
-def _demand_days(inputs: Inputs, day_types: Sequence[DayType], demand: DemandRead,
-                 problems: ProblemList) -> dict[str, tuple[DemandDay, ...]]:
-    """24 hours of every workload on every day type. Problem: MISSING_DEMAND."""
-    found: dict[str, tuple[DemandDay, ...]] = {}
-    names = [row["workload"] for row in inputs.of(WORKLOADS).rows] or [ONLY_WORKLOAD]
-    series = {(each.workload, each.day_type): each for each in demand.series}
-    for name in names:
-        days = []
-        for day in day_types:
-            each = series.get((name, day.day_type))
-            if each is None:
-                problems.error("MISSING_DEMAND", f"Demand has no hours of workload {name} on day type {day.day_type}.",
-                               "Add its 24 hours.", sheet=DEMAND.sheet)
-                continue
-            days.append(DemandDay(day_type=day.day_type, output_tps=each.output_tps, input_tps=each.input_tps))
-        found[name] = tuple(days)
+def _demand_days(inputs: Inputs, day_types: Sequence[DayType], demand: DemandRead) -> dict[str, tuple[DemandDay, ...]]:
+    """24 hours of every workload on every day type, which the reader has made sure of."""
+    found = {}
+    for row in inputs.of(WORKLOADS).rows:
+        series = [demand.of(row["workload"], day.day_type) for day in day_types]
+        found[row["workload"]] = tuple(
+            DemandDay(day_type=each.day_type, output_tps=each.output_tps, input_tps=each.input_tps) for each in series
+        )
     return found

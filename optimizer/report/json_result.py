@@ -166,6 +166,9 @@ def _options(candidates: Candidates) -> list[Json]:
 
 def _hours(case: Case, plan: Plan) -> list[Json]:
     """fleet_tps: all that own replicas serve, spot included; spot_tps: of it, on spot; run = fleet + api."""
+    run: dict[tuple[str, str, int], list[float]] = defaultdict(list)
+    for shift in plan.decision.shifts:
+        run[shift.workload, shift.day_type, shift.run_hour].append(shift.tps)
     firm: dict[tuple[str, str, int], list[float]] = defaultdict(list)
     spot: dict[tuple[str, str, int], list[float]] = defaultdict(list)
     api: dict[tuple[str, str, int], list[float]] = defaultdict(list)
@@ -185,7 +188,7 @@ def _hours(case: Case, plan: Plan) -> list[Json]:
                     "hour": piece.hour,
                     "workload": workload.workload,
                     "demand_tps": demand,
-                    "run_tps": demand,
+                    "run_tps": math.fsum(run[key]) if workload.deferrable_hours else demand,
                     "fleet_tps": math.fsum(firm[key] + spot[key]),
                     "spot_tps": math.fsum(spot[key]),
                     "api_tps": math.fsum(api[key]),

@@ -75,7 +75,7 @@ def count(number: float, noun: str, plural: str = "") -> str:
 def status_words(status: Status, gap: float | None = None) -> str:
     """The status as a sentence. Reaching the time limit is never called optimal."""
     if status == "optimal":
-        return f"Proven: no plan is cheaper by more than {percent(gap or 0.0)}."
+        return f"Proven: no plan is cheaper by more than {percent(gap)}." if gap else "Proven: no plan is cheaper."
     if status == "gap_open":
         return f"Time limit reached: a plan that works, but a plan up to {percent(gap or 0.0)} cheaper may exist."
     if status == "no_plan":

@@ -1,0 +1,362 @@
+"""The plan in Python numbers, laid out as the sheets need it: the cached values of the workbook's formulas.
+
+Slices are numbered in the order of the case; offers, options and rows are in the order in which the sheets list them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import fsum
+
+from optimizer.candidates.option import Candidates, OperatingPoint, Option
+from optimizer.domain.case import Case
+from optimizer.domain.hardware import NodeType, Site
+from optimizer.domain.market import Offer
+from optimizer.domain.workload import Workload
+from optimizer.plan.index import PlanIndex, SliceKey
+from optimizer.plan.ledger import api_usd_per_mtok, gpus_of_replica, node_rates
+from optimizer.plan.plan import Load, Overflow, Plan, Purchase, ReplicaCount, Shift
+from optimizer.report.result import PlanResult
+from optimizer.units import DAYS_PER_MONTH, SECONDS_PER_HOUR, TOKENS_PER_MTOK, ceil_hedged
+
+PURCHASE_ORDER = ("owned", "reserved", "flex", "on_demand", "spot")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One offer of the plan, hour by hour. held, used: nodes in each slice. Rates in $ as in the ledger."""
+
+    offer: Offer
+    node_type: NodeType
+    site: Site | None
+    purchase: Purchase
+    new: int
+    existing: int
+    held: tuple[int, ...]
+    used: tuple[int, ...]
+    weights: tuple[float, ...]
+    used_usd_per_h: float
+    energy_usd_per_h: float
+
+    @property
+    def nodes_held(self) -> int:
+        """New and existing nodes together."""
+        return self.new + self.existing
+
+    @property
+    def held_node_hours(self) -> float:
+        """Node-hours held in an average day."""
+        return fsum(weight * nodes for weight, nodes in zip(self.weights, self.held, strict=True))
+
+    @property
+    def used_node_hours(self) -> float:
+        """Node-hours used in an average day."""
+        return fsum(weight * nodes for weight, nodes in zip(self.weights, self.used, strict=True))
+
+    @property
+    def paid_node_hours(self) -> float:
+        """Node-hours paid for: held ones used or not, others when used."""
+        return self.held_node_hours if self.offer.is_held else self.used_node_hours
+
+    @property
+    def held_usd(self) -> float:
+        """$/day for holding, by the hour."""
+        return self.offer.held_usd_per_node_h * self.held_node_hours
+
+    @property
+    def used_usd(self) -> float:
+        """$/day for using."""
+        return self.used_usd_per_h * self.used_node_hours
+
+    @property
+    def upfront_usd(self) -> float:
+        """$/day of the upfront payments, spread over the term."""
+        if not self.offer.is_held or not self.offer.term_months:
+            return 0.0
+        return self.offer.upfront_usd_per_node * self.nodes_held / (self.offer.term_months * DAYS_PER_MONTH)
+
+    @property
+    def energy_usd(self) -> float:
+        """$/day of energy for the nodes used."""
+        return self.energy_usd_per_h * self.used_node_hours
+
+    @property
+    def site_usd(self) -> float:
+        """$/day of rent on the IT power of nodes held."""
+        if self.site is None or not self.offer.is_held:
+            return 0.0
+        return self.site.usd_per_kw_month * (self.node_type.node_kw or 0.0) * self.nodes_held / DAYS_PER_MONTH
+
+    @property
+    def usd(self) -> float:
+        """All that the offer costs, $/day."""
+        return fsum((self.held_usd, self.used_usd, self.upfront_usd, self.energy_usd, self.site_usd))
+
+    @property
+    def holding_usd_per_h(self) -> float:
+        """$ for each node-hour held: by the hour, upfront and rent together."""
+        hours = self.held_node_hours
+        return (self.held_usd + self.upfront_usd + self.site_usd) / hours if hours else 0.0
+
+    @property
+    def is_spot(self) -> bool:
+        """True for spot nodes, which serve spot replicas only."""
+        return self.offer.purchase == "spot"
+
+
+@dataclass(frozen=True)
+class ReplicaRow:
+    """One option of one pool in one slice, with the work on it. busy: replicas' worth of work at full goodput."""
+
+    place: int
+    option: Option
+    count: ReplicaCount
+    busy: float
+
+    @property
+    def firm_gpus(self) -> float:
+        """GPUs taken by firm replicas."""
+        return (self.count.total - self.count.spot_total) * gpus_of_replica(self.option)
+
+    @property
+    def spot_gpus(self) -> float:
+        """GPUs taken by spot replicas."""
+        return self.count.spot_total * gpus_of_replica(self.option)
+
+
+class Figures:
+    """Everything the sheets show of one plan. Raises ValueError where the result carries no plan."""
+
+    def __init__(self, result: PlanResult) -> None:
+        if result.plan is None or result.case is None or result.candidates is None:
+            raise ValueError(f"a result that is {result.status} has no figures")
+        self.result = result
+        self.plan: Plan = result.plan
+        self.case: Case = result.case
+        self.candidates: Candidates = result.candidates
+        self.index = PlanIndex(self.case, self.candidates, self.plan.decision)
+        self.slices: tuple[SliceKey, ...] = tuple((piece.day_type, piece.hour) for piece in self.case.slices)
+        self.weights: tuple[float, ...] = tuple(piece.weight for piece in self.case.slices)
+        self.place_of: dict[SliceKey, int] = {key: place for place, key in enumerate(self.slices)}
+        self.currency = self.case.policy.currency
+
+    # ------------------------------------------------------------------ offers
+
+    @cached_property
+    def lines(self) -> tuple[Line, ...]:
+        """The offers of the plan by purchase type, then in the order of the case."""
+        found = []
+        for purchase in self.plan.purchases:
+            offer = self.case.offer(purchase.offer)
+            nodes = self.index.held(offer.offer)
+            rates = node_rates(self.case, offer)
+            found.append(
+                Line(
+                    offer=offer,
+                    node_type=self.case.node_type(offer.node_type),
+                    site=self.case.site(offer.site) if offer.site else None,
+                    purchase=purchase,
+                    new=purchase.nodes_new,
+                    existing=purchase.nodes_existing,
+                    held=tuple(nodes if offer.is_held and hour in offer.hours else 0 for _, hour in self.slices),
+                    used=tuple(self.index.used[key].get(offer.offer, 0) if key in self.index.used else 0 for key in self.slices),
+                    weights=self.weights,
+                    used_usd_per_h=rates.used_per_h,
+                    energy_usd_per_h=rates.energy_per_h,
+                )
+            )
+        return tuple(sorted(found, key=lambda line: PURCHASE_ORDER.index(line.offer.purchase)))
+
+    @cached_property
+    def node_types(self) -> tuple[NodeType, ...]:
+        """Node types that the plan pays for or runs on, in the order of the case."""
+        named = {line.node_type.node_type for line in self.lines} | {row.option.node_type for row in self.replica_rows}
+        return tuple(row for row in self.case.node_types if row.node_type in named)
+
+    @cached_property
+    def markets(self) -> tuple[tuple[str, bool], ...]:
+        """(node type, spot) pairs in which nodes are used or replicas run."""
+        found = {(line.node_type.node_type, line.is_spot) for line in self.lines}
+        for row in self.replica_rows:
+            found |= {(row.option.node_type, spot) for spot, gpus in ((False, row.firm_gpus), (True, row.spot_gpus)) if gpus}
+        return tuple((row.node_type, spot) for row in self.node_types for spot in (False, True) if (row.node_type, spot) in found)
+
+    # ------------------------------------------------------------------ replicas and tokens
+
+    @cached_property
+    def options(self) -> dict[tuple[str, str], Option]:
+        """Options by pool and id."""
+        return self.index.options
+
+    @cached_property
+    def load_rows(self) -> tuple[Load, ...]:
+        """Loads above 0 by pool, slice, option and workload."""
+        pools = {row.pool: place for place, row in enumerate(self.case.pools)}
+        workloads = {row.workload: (pools[row.pool], place) for place, row in enumerate(self.case.workloads)}
+
+        def order(row: Load) -> tuple[int, int, str, int]:
+            pool, workload = workloads[row.workload]
+            return pool, self.place_of[row.day_type, row.hour], row.option, workload
+
+        return tuple(sorted((row for row in self.plan.decision.loads if row.firm_tps + row.spot_tps > 0), key=order))
+
+    @cached_property
+    def api_rows(self) -> tuple[Overflow, ...]:
+        """API overflow above 0 by workload, slice and api."""
+        workloads = {row.workload: place for place, row in enumerate(self.case.workloads)}
+        rows = [row for row in self.plan.decision.overflows if row.tps > 0]
+        return tuple(sorted(rows, key=lambda row: (workloads[row.workload], self.place_of[row.day_type, row.hour], row.api)))
+
+    @cached_property
+    def replica_rows(self) -> tuple[ReplicaRow, ...]:
+        """Replicas above 0 by pool, slice and option."""
+        busy: dict[tuple[str, str, str, int], list[float]] = {}
+        for load in self.load_rows:
+            pool = self.case.workload(load.workload).pool
+            key = (pool, load.option, load.day_type, load.hour)
+            busy.setdefault(key, []).append(self.busy_replicas(load))
+        pools = {row.pool: place for place, row in enumerate(self.case.pools)}
+        found = [
+            ReplicaRow(
+                place=self.place_of[row.day_type, row.hour],
+                option=self.options[row.pool, row.option],
+                count=row,
+                busy=fsum(busy.get((row.pool, row.option, row.day_type, row.hour), ())),
+            )
+            for row in self.plan.decision.replicas
+            if row.total
+        ]
+        return tuple(sorted(found, key=lambda row: (pools[row.count.pool], row.place, row.count.option)))
+
+    def point_of(self, load: Load) -> OperatingPoint:
+        """The operating point at which a load is served."""
+        point = self.options[self.case.workload(load.workload).pool, load.option].point(load.workload)
+        if point is None:
+            raise KeyError(load.workload)
+        return point
+
+    def prefill_per_token(self, load: Load) -> float:
+        """Replica-seconds of prefill for one output token, where prefill was measured apart; else 0."""
+        point = self.point_of(load)
+        if point.input_tps is None:
+            return 0.0
+        ratio = self.input_per_output(load.workload, (load.day_type, load.hour))
+        return (1.0 - self.case.workload(load.workload).prefix_hit_frac) * ratio / point.input_tps
+
+    def busy_replicas(self, load: Load) -> float:
+        """Replicas' worth of work in a load at full goodput: burst x load x (1 / goodput + prefill)."""
+        workload = self.case.workload(load.workload)
+        per_token = 1.0 / self.point_of(load).output_tps + self.prefill_per_token(load)
+        return workload.burst_factor * (load.firm_tps + load.spot_tps) * per_token
+
+    def input_per_output(self, workload: str, key: SliceKey) -> float:
+        """Input tokens per output token in a slice; 0 where nobody states any."""
+        return self.index.input_per_output(workload, key) or 0.0
+
+    def api_price(self, row: Overflow) -> float:
+        """$/M output tokens of an overflow, its input included."""
+        return api_usd_per_mtok(self.case.api(row.api), self.case.workload(row.workload), row.day_type, row.hour)
+
+    @cached_property
+    def goodput_tps(self) -> dict[tuple[str, str], float]:
+        """Goodput of an option over what it serves: tokens / replica time they take; equal parts where it serves nothing."""
+        tokens: dict[tuple[str, str], dict[str, float]] = {}
+        for load in self.load_rows:
+            key = (self.case.workload(load.workload).pool, load.option)
+            weight = self.weights[self.place_of[load.day_type, load.hour]]
+            part = tokens.setdefault(key, {})
+            part[load.workload] = part.get(load.workload, 0.0) + weight * (load.firm_tps + load.spot_tps)
+        goodput = {}
+        for key, option in self.options.items():
+            shares = tokens.get(key) or {point.workload: 1.0 for point in option.points}
+            per_token = {point.workload: 1.0 / point.output_tps for point in option.points}
+            goodput[key] = fsum(shares.values()) / fsum(share * per_token[name] for name, share in shares.items())
+        return goodput
+
+    def needed(self, row: ReplicaRow) -> int:
+        """Whole replicas that a normal hour needs at the planned occupancy."""
+        occupancy = self.case.pool(row.count.pool).occupancy_frac or 1.0
+        return ceil_hedged(row.busy / occupancy)
+
+    # ------------------------------------------------------------------ demand
+
+    def demand(self, workload: Workload, place: int) -> float:
+        """Forecast output tok/s in a slice."""
+        return self.index.demand_tps(workload.workload, self.slices[place])
+
+    def run(self, workload: Workload, place: int) -> float:
+        """Output tok/s to serve in a slice: the demand, or what was shifted there of deferrable work."""
+        return self.index.run_tps(workload.workload, self.slices[place])
+
+    @cached_property
+    def shift_rows(self) -> tuple[Shift, ...]:
+        """Deferrable work above 0 by workload, day type, hour of arrival and hour of running."""
+        workloads = {row.workload: place for place, row in enumerate(self.case.workloads)}
+        rows = [row for row in self.plan.decision.shifts if row.tps > 0]
+        return tuple(
+            sorted(rows, key=lambda row: (workloads[row.workload], self.place_of[row.day_type, row.hour], row.run_hour))
+        )
+
+    @cached_property
+    def own_tps(self) -> dict[tuple[str, int], tuple[float, float]]:
+        """Firm and spot tok/s by workload and slice."""
+        found: dict[tuple[str, int], tuple[float, float]] = {}
+        for load in self.load_rows:
+            key = (load.workload, self.place_of[load.day_type, load.hour])
+            firm, spot = found.get(key, (0.0, 0.0))
+            found[key] = (firm + load.firm_tps, spot + load.spot_tps)
+        return found
+
+    @cached_property
+    def api_tps(self) -> dict[tuple[str, int], float]:
+        """API tok/s by workload and slice."""
+        found: dict[tuple[str, int], float] = {}
+        for row in self.api_rows:
+            key = (row.workload, self.place_of[row.day_type, row.hour])
+            found[key] = found.get(key, 0.0) + row.tps
+        return found
+
+    # ------------------------------------------------------------------ money by market
+
+    @cached_property
+    def market_gpus(self) -> dict[tuple[str, bool, int], float]:
+        """GPUs that replicas take, by node type, spot and slice."""
+        found: dict[tuple[str, bool, int], float] = {}
+        for row in self.replica_rows:
+            for spot, gpus in ((False, row.firm_gpus), (True, row.spot_gpus)):
+                key = (row.option.node_type, spot, row.place)
+                found[key] = found.get(key, 0.0) + gpus
+        return found
+
+    def market_usd(self, node_type: str, spot: bool, place: int) -> float:
+        """$/h of the nodes in use of one market in a slice: what they cost to hold and to use."""
+        return fsum(
+            line.used[place] * (line.used_usd_per_h + line.energy_usd_per_h + line.holding_usd_per_h)
+            for line in self.lines
+            if line.node_type.node_type == node_type and line.is_spot == spot
+        )
+
+    def market_rate(self, node_type: str, spot: bool, place: int) -> float:
+        """$ per GPU-hour that replicas take in a market, in a slice; 0 where none run."""
+        gpus = self.market_gpus.get((node_type, spot, place), 0.0)
+        return self.market_usd(node_type, spot, place) / gpus if gpus else 0.0
+
+    @cached_property
+    def tps_per_gpu(self) -> dict[str, float]:
+        """Goodput of one GPU by node type: replica-hours x goodput / replica-hours x GPUs, over the day; 0 where nothing runs."""
+        found = {}
+        for node_type in self.node_types:
+            rows = [row for row in self.replica_rows if row.option.node_type == node_type.node_type]
+            hours = [self.weights[row.place] * row.count.total for row in rows]
+            gpu_hours = fsum(hour * gpus_of_replica(row.option) for hour, row in zip(hours, rows, strict=True))
+            tps_hours = fsum(
+                hour * self.goodput_tps[row.count.pool, row.count.option] for hour, row in zip(hours, rows, strict=True)
+            )
+            found[node_type.node_type] = tps_hours / gpu_hours if gpu_hours else 0.0
+        return found
+
+
+def mtok(tps_hours: float) -> float:
+    """Millions of tokens in so many tok/s x hours."""
+    return tps_hours * SECONDS_PER_HOUR / TOKENS_PER_MTOK

@@ -1,0 +1,434 @@
+"""Cost: the bill of an average day by offer and part, purchase type, node type, GPU and pool; $/M tokens with each denominator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from optimizer.domain.market import ApiPrice
+from optimizer.domain.names import join_key
+from optimizer.domain.workload import Workload
+from optimizer.plan.ledger import API, IDLE
+from optimizer.report.constants import DAYS_PER_YEAR, QUARTERS_PER_YEAR
+from optimizer.report.figures import Figures, Line, mtok
+from optimizer.report.grid import Col, Grid
+from optimizer.report.sheets.hourly import COST_PARTS, capacity_types
+from optimizer.report.sheets.purchases import energy_text
+from optimizer.report.sheets.workings import matching
+from optimizer.report.words import PURCHASE_LABELS
+from optimizer.report.writer import PlanSheet
+from optimizer.units import DAYS_PER_MONTH
+
+if TYPE_CHECKING:
+    from optimizer.report.places import Places
+
+COST = "Cost"
+PART_LABELS = {
+    "held": "Held, by the hour",
+    "used": "Used, by the hour",
+    "upfront": "Upfront, spread over the term",
+    "energy": "Energy",
+    "site": "Rent on power",
+    "api": "API",
+}
+DENOMINATORS = (
+    ("forecast", "Forecast tokens (the headline)", "All cost over all output tokens of the forecast."),
+    ("fleet", "Tokens served by the fleet", "Cost without API over the tokens that own replicas serve."),
+    ("api", "Tokens served by APIs", "API cost over the tokens that APIs serve."),
+    ("full_goodput", "Tokens at full goodput", "Fleet cost over what every paid GPU-hour would serve at its options' goodput."),
+)
+_GAP = 5
+
+
+@dataclass(frozen=True)
+class ApiPair:
+    """An API price that a workload may use (allowed), or that is shown beside for the same model."""
+
+    workload: Workload
+    api: ApiPrice
+    allowed: bool
+
+
+def api_pairs(figures: Figures) -> tuple[ApiPair, ...]:
+    """API prices compared: those a workload may overflow to; where it names none, those of its model."""
+    found = []
+    for workload in figures.case.workloads:
+        named = [figures.case.api(name) for name in workload.api]
+        prices = named or [row for row in figures.case.api_prices if join_key(row.model) == join_key(workload.model)]
+        for api in prices:
+            stated = workload.input_per_output(figures.slices[0][0], 0) is not None
+            if stated or (api.input_usd_per_mtok == 0 and api.cached_input_usd_per_mtok == 0):
+                found.append(ApiPair(workload, api, bool(named)))
+    return tuple(found)
+
+
+def mean_ratio(figures: Figures, workload: Workload) -> float:
+    """Input tokens per output token over the day, weighted by output tokens; the shape's where there are none."""
+    weighted = total = 0.0
+    for place, key in enumerate(figures.slices):
+        tokens = figures.demand(workload, place) * figures.weights[place]
+        weighted += tokens * figures.input_per_output(workload.workload, key)
+        total += tokens
+    return weighted / total if total else 0.0
+
+
+def pair_price(figures: Figures, pair: ApiPair) -> float:
+    """$/M output tokens of an API for a workload, input included."""
+    hit = pair.workload.prefix_hit_frac
+    blended = (1 - hit) * pair.api.input_usd_per_mtok + hit * pair.api.cached_input_usd_per_mtok
+    return pair.api.output_usd_per_mtok + mean_ratio(figures, pair.workload) * blended
+
+
+class CostPlaces:
+    """Where the tables of the sheet stand, one under the other."""
+
+    def __init__(self, figures: Figures) -> None:
+        usd = [
+            Col(part, label, "$/day", "usd2", 12)
+            for part, label in zip(COST_PARTS, ("Held", "Used", "Upfront", "Energy", "Site", "API"), strict=True)
+        ]
+        self.apis = tuple(dict.fromkeys(row.api for row in figures.api_rows))
+        names = (Col("name", "Offer or API", width=30), Col("kind", "Purchase type", width=13), Col("node_type", "Node type", width=13),
+                 Col("gpu", "GPU", width=10))  # fmt: skip
+        cols = (*names, *usd, Col("total", "Total", "$/day", "usd2", 12), Col("share", "Share", "of cost", "pct", 9))
+        self.offers = Grid(COST, 5, cols, len(figures.lines) + len(self.apis))
+        horizon = (
+            Col("usd", "Cost", "$/day", "usd2", 12), Col("share", "Share", "of cost", "pct", 9),
+            Col("month", "Cost", "$/month", "usd0", 12), Col("quarter", "Cost", "$/quarter", "usd0", 12),
+            Col("year", "Cost", "$/year", "usd0", 12),
+        )  # fmt: skip
+        self.parts = Grid(COST, self._under(self.offers), (Col("name", "Part of the bill", width=30), *horizon), len(COST_PARTS))
+        self.types = Grid(COST, self._under(self.parts), (Col("name", "Purchase type", width=30), *horizon), len(capacity_types(figures)))
+        self.gpu_names = (*dict.fromkeys(row.gpu for row in figures.node_types), *((API,) if self.apis else ()))
+        self.gpus = Grid(COST, self._under(self.types), (Col("name", "GPU", width=30), *horizon), len(self.gpu_names))
+        self.node_types = Grid(
+            COST, self._under(self.gpus),
+            (
+                Col("node_type", "Node type", width=30), Col("gpu", "GPU", width=13), Col("gpus_per_node", "GPUs per node", "GPUs", "int", 9),
+                Col("usd", "Cost", "$/day", "usd2", 12), Col("paid_h", "Paid", "node-h/day", "n1", 12),
+                Col("paid_gpu_h", "Paid", "GPU-h/day", "n1", 12), Col("run_gpu_h", "Taken by replicas", "GPU-h/day", "n1", 12),
+                Col("use", "Taken of paid", "share", "pct", 9), Col("tps_per_gpu", "Goodput of a GPU", "tok/s", "n1", 12),
+                Col("mtok", "At full goodput", "M tok/day", "n2", 12), Col("usd_gpu_h", "Paid", "$/GPU-h", "usd2", 12),
+                Col("usd_node_h", "Paid", "$/node-h", "usd2", 12),
+            ),
+            len(figures.node_types),
+        )  # fmt: skip
+        self.pools = Grid(
+            COST, self._under(self.node_types),
+            (
+                Col("pool", "Pool", width=30), Col("fleet", "Nodes", "$/day", "usd2", 13), Col("api", "API", "$/day", "usd2", 13),
+                Col("total", "Total", "$/day", "usd2", 12), Col("share", "Share", "of cost", "pct", 9),
+                Col("mtok", "Forecast", "M tok/day", "n2", 12), Col("price", "Price", "$/M tokens", "usd_mtok", 12),
+            ),
+            len(figures.case.pools) + 1,
+        )  # fmt: skip
+        self.mtok = Grid(
+            COST, self._under(self.pools),
+            (
+                Col("name", "Denominator", width=30), Col("usd", "Cost", "$/day", "usd2", 13), Col("mtok", "Tokens", "M tok/day", "n2", 13),
+                Col("price", "Price", "$/M tokens", "usd_mtok", 12), Col("meaning", "Meaning", width=12),
+            ),
+            len(DENOMINATORS),
+        )  # fmt: skip
+        self.pairs = Grid(
+            COST, self._under(self.mtok),
+            (
+                Col("workload", "Workload", width=30), Col("api", "API", width=13), Col("allowed", "Overflow allowed", "TRUE/FALSE", "bool", 13),
+                Col("output", "Output price", "$/M tok", "usd_mtok", 12), Col("input", "Input price", "$/M tok", "usd_mtok", 12),
+                Col("cached", "Cached input price", "$/M tok", "usd_mtok", 12), Col("hit", "Prefix hits", "share", "pct", 9),
+                Col("ratio", "Input per output token", "tok/tok", "n2", 12), Col("price", "All-in price", "$/M output", "usd_mtok", 12),
+                Col("mtok", "Forecast", "M tok/day", "n2", 12), Col("usd", "If all went there", "$/day", "usd2", 12),
+                Col("best", "Cheapest", "TRUE/FALSE", "bool", 10),
+            ),
+            len(api_pairs(figures)),
+        )  # fmt: skip
+        self.figures = figures
+
+    @staticmethod
+    def _under(grid: Grid) -> int:
+        return grid.last + _GAP
+
+    @property
+    def total_row(self) -> int:
+        """Sheet row of the totals under the offers."""
+        return self.offers.last + 1
+
+
+def fill_cost(sheet: PlanSheet, places: Places, figures: Figures) -> None:
+    """All tables of the sheet."""
+    sheet.title("Cost", "An average day of the horizon. Prices come from Offers, ApiPrices and Sites: change one there and every total follows.")
+    heading = sheet.book.formats.heading()
+    tables = places.cost
+    for grid, words in (
+        (tables.offers, "By offer and part of the bill"), (tables.parts, "By part of the bill"), (tables.types, "By purchase type"),
+        (tables.gpus, "By GPU"), (tables.node_types, "By node type"),
+        (tables.pools, "By pool: nodes in use are shared hour by hour by the GPUs of the replicas on them"),
+        (tables.mtok, "Cost of a million output tokens, each with its denominator"),
+        (tables.pairs, "API prices for these requests, input included"),
+    ):  # fmt: skip
+        sheet.text(grid.top - 1, 0, words, fmt=heading)
+        sheet.header(grid)
+    _offers(sheet, places, figures)
+    _parts(sheet, places, figures)
+    _sums(sheet, places, figures)
+    _node_types(sheet, places, figures)
+    _pools(sheet, places, figures)
+    _mtok(sheet, places, figures)
+    _pairs(sheet, places, figures)
+    sheet.finish(freeze=(3, 1), repeat=(0, 2), area=(0, 0, tables.pairs.last, tables.offers.right))
+
+
+def part_texts(places: Places, line: Line, place: int) -> dict[str, tuple[str, float]]:
+    """Formula and value of each part of an offer's cost that can differ from 0."""
+    purchases = places.purchases
+    here = {col.key: purchases.ref(col.key, place) for col in purchases.cols}
+    texts = {"used": (f"{here['used_price']}*{here['used_h']}", line.used_usd)}
+    if line.offer.is_held:
+        texts["held"] = (f"{here['held_price']}*{here['held_h']}", line.held_usd)
+        spread = f"IF({here['term']}=0,0,{here['upfront']}*{here['held']}/({here['term']}*days_per_month))"
+        texts["upfront"] = (spread, line.upfront_usd)
+    if line.site is not None and energy_text(places, line) is not None:
+        texts["energy"] = (f"{here['energy_rate']}*{here['used_h']}", line.energy_usd)
+        if line.offer.is_held:
+            rent = places.inputs.sites.ref("usd_per_kw_month", line.site.site)
+            node_kw = places.inputs.node_types.ref("node_kw", line.node_type.node_type)
+            texts["site"] = (f"{rent}*{node_kw}*{here['held']}/days_per_month", line.site_usd)
+    return texts
+
+
+def _offers(sheet: PlanSheet, places: Places, figures: Figures) -> None:
+    grid = places.cost.offers
+    total = figures.plan.cost.total
+    for place, line in enumerate(figures.lines):
+        row = grid.first + place
+        for key, words in (
+            ("name", line.offer.offer), ("kind", PURCHASE_LABELS[line.offer.purchase]), ("node_type", line.node_type.node_type),
+            ("gpu", line.node_type.gpu),
+        ):  # fmt: skip
+            sheet.text(row, grid.col(key), words)
+        texts = part_texts(places, line, place)
+        for part in COST_PARTS:
+            if part in texts:
+                sheet.formula(row, grid.col(part), f"={texts[part][0]}", texts[part][1], "usd2")
+            else:
+                sheet.number(row, grid.col(part), 0, "usd2")
+        _row_total(sheet, grid, place, line.usd, total)
+    for offset, name in enumerate(places.cost.apis):
+        place = len(figures.lines) + offset
+        row = grid.first + place
+        usd = sum(item.usd_per_day for item in figures.plan.ledger.apis if item.api == name)
+        for key, words in (("name", name), ("kind", PURCHASE_LABELS["api"]), ("node_type", ""), ("gpu", API)):
+            sheet.text(row, grid.col(key), words)
+        for part in COST_PARTS[:-1]:
+            sheet.number(row, grid.col(part), 0, "usd2")
+        same = (places.api_hours.span("api"), grid.here("name", place))
+        sheet.formula(row, grid.col("api"), f"={matching(places.api_hours.span('usd_day'), same)}", usd, "usd2")
+        _row_total(sheet, grid, place, usd, total)
+    row = places.cost.total_row
+    for key in ("name", "kind", "node_type", "gpu", "share"):
+        sheet.raw.write_blank(row, grid.col(key), None, sheet.book.formats.cell("text", "total"))
+    sheet.text(row, 0, "Total", fmt=sheet.book.formats.cell("text", "total"))
+    for part in (*COST_PARTS, "total"):
+        value = total if part == "total" else getattr(figures.plan.cost, part)
+        sheet.formula(row, grid.col(part), f"=SUM({grid.span_here(part)})", value, "usd2", "total")
+
+
+def _row_total(sheet: PlanSheet, grid: Grid, place: int, usd: float, total: float) -> None:
+    row = grid.first + place
+    sheet.formula(row, grid.col("total"), f"=SUM({grid.across(['held', 'api'], place)})", usd, "usd2")
+    whole = f"SUM({grid.span_here('total')})"
+    sheet.formula(
+        row, grid.col("share"), f"=IF({whole}=0,0,{grid.here('total', place)}/{whole})", usd / total if total else 0.0, "pct"
+    )
+
+
+def _horizon(sheet: PlanSheet, places: Places, grid: Grid, place: int, text: str, usd: float, total: float) -> None:
+    """$/day, its share, and the same for a month, a quarter and a year."""
+    row = grid.first + place
+    here = grid.here("usd", place)
+    sheet.formula(row, grid.col("usd"), f"={text}", usd, "usd2")
+    whole = places.cost_total_here
+    sheet.formula(row, grid.col("share"), f"=IF({whole}=0,0,{here}/{whole})", usd / total if total else 0.0, "pct")
+    year = usd * DAYS_PER_YEAR
+    sheet.formula(row, grid.col("month"), f"={here}*days_per_month", usd * DAYS_PER_MONTH, "usd0")
+    sheet.formula(row, grid.col("quarter"), f"={here}*days_per_year/quarters_per_year", year / QUARTERS_PER_YEAR, "usd0")
+    sheet.formula(row, grid.col("year"), f"={here}*days_per_year", year, "usd0")
+
+
+def _parts(sheet: PlanSheet, places: Places, figures: Figures) -> None:
+    grid, offers, total = places.cost.parts, places.cost.offers, figures.plan.cost.total
+    for place, part in enumerate(COST_PARTS):
+        sheet.text(grid.first + place, grid.col("name"), PART_LABELS[part])
+        _horizon(sheet, places, grid, place, f"SUM({offers.span_here(part)})", getattr(figures.plan.cost, part), total)
+
+
+def _sums(sheet: PlanSheet, places: Places, figures: Figures) -> None:
+    """By purchase type and by GPU: sums over the offers table."""
+    offers, total = places.cost.offers, figures.plan.cost.total
+    api_usd = figures.plan.cost.api
+    for place, kind in enumerate(capacity_types(figures)):
+        grid = places.cost.types
+        sheet.text(grid.first + place, grid.col("name"), PURCHASE_LABELS[kind])
+        usd = api_usd if kind == "api" else sum(line.usd for line in figures.lines if line.offer.purchase == kind)
+        text = matching(offers.span_here("total"), (offers.span_here("kind"), grid.here("name", place)))
+        _horizon(sheet, places, grid, place, text, usd, total)
+    for place, gpu in enumerate(places.cost.gpu_names):
+        grid = places.cost.gpus
+        sheet.text(grid.first + place, grid.col("name"), gpu)
+        usd = api_usd if gpu == API else sum(line.usd for line in figures.lines if line.node_type.gpu == gpu)
+        text = matching(offers.span_here("total"), (offers.span_here("gpu"), grid.here("name", place)))
+        _horizon(sheet, places, grid, place, text, usd, total)
+
+
+def _node_types(sheet: PlanSheet, places: Places, figures: Figures) -> None:
+    grid, offers, purchases, replicas = places.cost.node_types, places.cost.offers, places.purchases, places.replicas
+    for place, node_type in enumerate(figures.node_types):
+        row = grid.first + place
+        here = {col.key: grid.here(col.key, place) for col in grid.cols}
+        lines = [line for line in figures.lines if line.node_type == node_type]
+        name = node_type.node_type
+        usd, paid_h = sum(line.usd for line in lines), sum(line.paid_node_hours for line in lines)
+        paid_gpu_h = paid_h * node_type.gpus_per_node
+        rows = [item for item in figures.replica_rows if item.option.node_type == name]
+        run = sum((item.firm_gpus + item.spot_gpus) * figures.weights[item.place] for item in rows)
+        sheet.text(row, grid.col("node_type"), name)
+        sheet.text(row, grid.col("gpu"), node_type.gpu)
+        sheet.formula(
+            row, grid.col("gpus_per_node"), f"={places.inputs.node_types.ref('gpus_per_node', name)}", node_type.gpus_per_node, "int"
+        )
+        same = (offers.span_here("node_type"), here["node_type"])
+        sheet.formula(row, grid.col("usd"), f"={matching(offers.span_here('total'), same)}", usd, "usd2")
+        same = (purchases.span("node_type"), here["node_type"])
+        sheet.formula(row, grid.col("paid_h"), f"={matching(purchases.span('paid_h'), same)}", paid_h, "n1")
+        sheet.formula(row, grid.col("paid_gpu_h"), f"={here['paid_h']}*{here['gpus_per_node']}", paid_gpu_h, "n1")
+        same = (replicas.span("node_type"), here["node_type"])
+        taken = f"({replicas.span('firm_gpus')}+{replicas.span('spot_gpus')})*{replicas.span('weight')}"
+        sheet.formula(row, grid.col("run_gpu_h"), f"={matching(taken, same)}", run, "n1")
+        sheet.formula(
+            row, grid.col("use"), f"=IF({here['paid_gpu_h']}=0,0,{here['run_gpu_h']}/{here['paid_gpu_h']})",
+            run / paid_gpu_h if paid_gpu_h else 0.0, "pct",
+        )
+        tps = figures.tps_per_gpu[name]
+        running = matching(f"{replicas.span('running')}*{replicas.span('weight')}", same)
+        sheet.formula(
+            row, grid.col("tps_per_gpu"), f"=IF({here['run_gpu_h']}=0,0,{running}/{here['run_gpu_h']})", tps, "n1"
+        )
+        sheet.formula(
+            row, grid.col("mtok"), f"={here['paid_gpu_h']}*{here['tps_per_gpu']}*seconds_per_hour/tokens_per_mtok",
+            mtok(paid_gpu_h * tps), "n2",
+        )
+        for key, per, hours in (("usd_gpu_h", "paid_gpu_h", paid_gpu_h), ("usd_node_h", "paid_h", paid_h)):
+            sheet.formula(
+                row, grid.col(key), f"=IF({here[per]}=0,0,{here['usd']}/{here[per]})", usd / hours if hours else 0.0, "usd2"
+            )
+
+
+def _pools(sheet: PlanSheet, places: Places, figures: Figures) -> None:
+    grid, replicas, api_hours = places.cost.pools, places.replicas, places.api_hours
+    total = figures.plan.cost.total
+    fleet_usd = sum(line.usd for line in figures.lines)
+    shared = 0.0
+    for place, pool in enumerate(figures.case.pools):
+        row = grid.first + place
+        here = {col.key: grid.here(col.key, place) for col in grid.cols}
+        lines = [item for item in figures.plan.ledger.pools if item.pool == pool.pool]
+        fleet = sum(item.usd_per_day for item in lines if item.gpu != API)
+        api = sum(item.usd_per_day for item in lines if item.gpu == API)
+        tokens = sum(hour.mtok for hour in places.pools.hours[pool.pool])
+        shared += fleet
+        sheet.text(row, grid.col("pool"), pool.pool)
+        sheet.formula(row, grid.col("fleet"), f"={matching(replicas.span('usd'), (replicas.span('pool'), here['pool']))}", fleet, "usd2")
+        sheet.formula(row, grid.col("api"), f"={matching(api_hours.span('usd_day'), (api_hours.span('pool'), here['pool']))}", api, "usd2")
+        hours = places.pool_hours
+        sheet.formula(row, grid.col("mtok"), f"={matching(hours.span('mtok'), (hours.span('pool'), here['pool']))}", tokens, "n2")
+        price = (fleet + api) / tokens if tokens else "n/a"
+        sheet.formula(
+            row, grid.col("price"), f"=IF({here['mtok']}=0,not_applicable,{here['total']}/{here['mtok']})", price, "usd_mtok"
+        )
+        _pool_total(sheet, places, grid, place, fleet + api, total)
+    place = len(figures.case.pools)
+    row = grid.first + place
+    sheet.text(row, grid.col("pool"), f"{IDLE} (nodes held and not used)")
+    whole = f"SUM({places.cost.offers.span_here('total')})-SUM({places.cost.offers.span_here('api')})"
+    idle = fleet_usd - shared
+    sheet.formula(row, grid.col("fleet"), f"={whole}-SUM({grid.span_here('fleet', 0, place)})", idle, "usd2")
+    sheet.number(row, grid.col("api"), 0, "usd2")
+    _pool_total(sheet, places, grid, place, idle, total)
+
+
+def _pool_total(sheet: PlanSheet, places: Places, grid: Grid, place: int, usd: float, total: float) -> None:
+    row = grid.first + place
+    sheet.formula(row, grid.col("total"), f"={grid.here('fleet', place)}+{grid.here('api', place)}", usd, "usd2")
+    whole = places.cost_total_here
+    sheet.formula(
+        row, grid.col("share"), f"=IF({whole}=0,0,{grid.here('total', place)}/{whole})", usd / total if total else 0.0, "pct"
+    )
+
+
+def _mtok(sheet: PlanSheet, places: Places, figures: Figures) -> None:
+    grid, offers, plan = places.cost.mtok, places.cost.offers, figures.plan
+    whole, api = f"SUM({offers.span_here('total')})", f"SUM({offers.span_here('api')})"
+    served = sum(mtok((load.firm_tps + load.spot_tps) * figures.weights[figures.place_of[load.day_type, load.hour]])
+                 for load in figures.load_rows)  # fmt: skip
+    to_api = sum(item.mtok_per_day for item in plan.ledger.apis)
+    full = sum(
+        mtok(line.paid_node_hours * line.node_type.gpus_per_node * figures.tps_per_gpu[line.node_type.node_type])
+        for line in figures.lines
+    )
+    fleet = plan.cost.total - plan.cost.api
+    rows = {
+        "forecast": (whole, plan.cost.total, f"SUM({places.workload_hours.span('mtok')})", plan.output_mtok_per_day),
+        "fleet": (f"{whole}-{api}", fleet, f"SUM({places.routing.span('mtok')})", served),
+        "api": (api, plan.cost.api, f"SUM({places.api_hours.span('mtok')})", to_api),
+        "full_goodput": (f"{whole}-{api}", fleet, f"SUM({places.cost.node_types.span_here('mtok')})", full),
+    }
+    for place, (key, label, meaning) in enumerate(DENOMINATORS):
+        row = grid.first + place
+        usd_text, usd, mtok_text, tokens = rows[key]
+        sheet.text(row, grid.col("name"), label)
+        sheet.formula(row, grid.col("usd"), f"={usd_text}", usd, "usd2")
+        sheet.formula(row, grid.col("mtok"), f"={mtok_text}", tokens, "n2")
+        price = getattr(plan.usd_per_mtok, key)
+        text = f"=IF({grid.here('mtok', place)}=0,not_applicable,{grid.here('usd', place)}/{grid.here('mtok', place)})"
+        sheet.formula(row, grid.col("price"), text, "n/a" if price is None else price, "usd_mtok")
+        sheet.text(row, grid.col("meaning"), meaning, fmt=sheet.book.formats.note())
+
+
+def _pairs(sheet: PlanSheet, places: Places, figures: Figures) -> None:
+    grid, inputs = places.cost.pairs, places.inputs
+    pairs = api_pairs(figures)
+    if not pairs:
+        sheet.text(grid.first, 0, "No API price is known for these models, or for the input that comes with them.",
+                   fmt=sheet.book.formats.note())  # fmt: skip
+        return
+    for place, pair in enumerate(pairs):
+        row = grid.first + place
+        name = pair.workload.workload
+        here = {col.key: grid.here(col.key, place) for col in grid.cols}
+        sheet.text(row, grid.col("workload"), name)
+        sheet.text(row, grid.col("api"), pair.api.api)
+        sheet.flag(row, grid.col("allowed"), pair.allowed)
+        for key, column, value in (
+            ("output", "output_usd_per_mtok", pair.api.output_usd_per_mtok),
+            ("input", "input_usd_per_mtok", pair.api.input_usd_per_mtok),
+            ("cached", "cached_input_usd_per_mtok", pair.api.cached_input_usd_per_mtok),
+        ):
+            sheet.formula(row, grid.col(key), f"={inputs.api_prices.ref(column, pair.api.api)}", value, "usd_mtok")
+        sheet.formula(row, grid.col("hit"), f"={inputs.workloads.ref('prefix_hit_frac', name)}", pair.workload.prefix_hit_frac, "pct")
+        first, last = places.workload_block(name)
+        hours = places.workload_hours
+        tokens, ratios = hours.span("mtok", first, last), hours.span("ratio", first, last)
+        sheet.formula(
+            row, grid.col("ratio"), f"=IF(SUM({tokens})=0,0,SUMPRODUCT({tokens},{ratios})/SUM({tokens}))",
+            mean_ratio(figures, pair.workload), "n2",
+        )
+        price = pair_price(figures, pair)
+        text = f"={here['output']}+{here['ratio']}*((1-{here['hit']})*{here['input']}+{here['hit']}*{here['cached']})"
+        sheet.formula(row, grid.col("price"), text, price, "usd_mtok")
+        amount = mtok(sum(figures.demand(pair.workload, slot) * weight for slot, weight in enumerate(figures.weights)))
+        sheet.formula(row, grid.col("mtok"), f"=SUM({tokens})", amount, "n2")
+        sheet.formula(row, grid.col("usd"), f"={here['price']}*{here['mtok']}", price * amount, "usd2")
+        mine = [number for number, other in enumerate(pairs) if other.workload is pair.workload]
+        span = grid.span_here("price", mine[0], mine[-1] + 1)
+        best = min(pair_price(figures, pairs[number]) for number in mine)
+        sheet.formula(row, grid.col("best"), f"={here['price']}=MIN({span})", price == best, "bool")

@@ -1,0 +1,342 @@
+"""Hourly: demand, who serves it, replicas, nodes by offer and cost, hour by hour; and the data of the capacity chart.
+
+Left: what people read and print. Right, past the print area: capacity for the chart, nodes held, GPUs and their cost by market,
+API limits. Under the hours: weighted totals of the day, and the rates by offer that the formulas use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from optimizer.report.figures import PURCHASE_ORDER, Figures
+from optimizer.report.grid import Col, Grid, cell_here
+from optimizer.report.sheets.workings import matching
+from optimizer.report.words import PURCHASE_LABELS
+from optimizer.report.writer import PlanSheet
+from optimizer.units import HOURS_PER_DAY
+
+if TYPE_CHECKING:
+    from optimizer.report.places import Places
+
+HOURLY = "Hourly"
+_TOP = 4
+COST_PARTS = ("held", "used", "upfront", "energy", "site", "api")
+#: Rates by offer, one row each, under the hours: key and label.
+RATES = (
+    ("purchase", "Purchase type"),
+    ("node_type", "Node type"),
+    ("market", "Firm or spot"),
+    ("gpus", "GPUs per node"),
+    ("tps", "Goodput of a node, tok/s"),
+    ("held", "Held, $/node-h"),
+    ("used", "Used, $/node-h"),
+    ("energy", "Energy, $/node-h used"),
+    ("holding", "Holding all-in, $/node-h"),
+)
+FIRM, SPOT = "firm", "spot"
+
+
+def capacity_types(figures: Figures) -> tuple[str, ...]:
+    """Purchase types of the plan in the order in which charts stack them, the API last."""
+    found = {line.offer.purchase for line in figures.lines}
+    return (*(kind for kind in PURCHASE_ORDER if kind in found), *(("api",) if figures.api_rows else ()))
+
+
+def api_limits(figures: Figures) -> tuple[tuple[str, str, str], ...]:
+    """(api, column of ApiPrices, column of API hours) for every stated limit of an API in use."""
+    used = dict.fromkeys(row.api for row in figures.api_rows)
+    found = []
+    for name in used:
+        api = figures.case.api(name)
+        for limit, measure in (
+            ("max_output_tps", "tps"), ("max_input_tps", "input_tps"), ("max_total_tps", "both"), ("max_rpm", "rpm"),
+        ):  # fmt: skip
+            if getattr(api, limit) is not None:
+                found.append((name, limit, measure))
+    return tuple(found)
+
+
+def hourly_grid(figures: Figures) -> Grid:
+    """A row for each hour of each day type."""
+    cols = [
+        Col("day_type", "Day type", width=16), Col("hour", "Hour", "h", "hour", 8), Col("weight", "Weight", "h/day", "n2", 8),
+        Col("demand", "Demand", "tok/s", "n1", 11), Col("run", "To run", "tok/s", "n1", 11), Col("firm", "On firm replicas", "tok/s", "n1", 11),
+        Col("spot", "On spot replicas", "tok/s", "n1", 10), Col("api", "API", "tok/s", "n1", 10),
+        Col("gap", "Served less to run", "tok/s", "n1", 9), Col("live", "Live", "replicas", "int", 8),
+        Col("total", "Total", "replicas", "int", 8), Col("spare", "Spare", "replicas", "int", 8),
+        Col("busy", "Work", "replicas", "n1", 8), Col("use", "Occupancy", "of live", "pct", 10),
+    ]  # fmt: skip
+    cols += [Col(f"used:{line.offer.offer}", line.offer.offer, "nodes used", "int", 11) for line in figures.lines]
+    cols += [
+        Col(f"cost_{part}", label, "$/h", "usd2", 9)
+        for part, label in zip(COST_PARTS, ("Held", "Used", "Upfront", "Energy", "Site", "API"), strict=True)
+    ]
+    cols += [Col("cost", "Cost", "$/h", "usd2", 10), Col("cost_day", "Of the day", "$/day", "usd2", 11)]
+    cols += [Col("need", "Need with headroom", "tok/s", "n1", 11)]
+    cols += [Col(f"cap:{kind}", PURCHASE_LABELS[kind], "tok/s capacity", "n1", 11) for kind in capacity_types(figures)]
+    cols += [
+        Col(f"held:{line.offer.offer}", line.offer.offer, "nodes held", "int", 11) for line in figures.lines if line.offer.is_held
+    ]
+    for node_type, spot in figures.markets:
+        name = f"{node_type} {SPOT if spot else FIRM}"
+        key = market_key(node_type, spot)
+        cols += [
+            Col(f"gpus:{key}", name, "GPUs taken", "n1", 11), Col(f"free:{key}", name, "GPUs free", "n1", 11),
+            Col(f"rate:{key}", name, "$/GPU-h taken", "usd2", 11),
+        ]  # fmt: skip
+    cols += [
+        Col(f"limit:{api}:{limit}", f"{api} {limit}", "requests/min" if limit == "max_rpm" else "tok/s", "n1", 12)
+        for api, limit, _ in api_limits(figures)
+    ]
+    return Grid(HOURLY, _TOP, tuple(cols), len(figures.slices))
+
+
+def market_key(node_type: str, spot: bool) -> str:
+    """Name of a market in column keys."""
+    return f"{node_type}:{SPOT if spot else FIRM}"
+
+
+def rate_row(grid: Grid, key: str) -> int:
+    """Sheet row of a rate, under the hours and their totals."""
+    return grid.last + 4 + [name for name, _ in RATES].index(key)
+
+
+class _Hourly:
+    """Writes the sheet; short names for what its formulas share."""
+
+    def __init__(self, sheet: PlanSheet, places: Places, figures: Figures) -> None:
+        self.sheet, self.places, self.figures, self.grid = sheet, places, figures, places.hourly
+        self.used = [f"used:{line.offer.offer}" for line in figures.lines]
+        self.held = [f"held:{line.offer.offer}" for line in figures.lines if line.offer.is_held]
+
+    def rates(self, key: str, columns: list[str]) -> str:
+        """Range of a rate over the node columns named."""
+        row = rate_row(self.grid, key)
+        return f"{cell_here(row, self.grid.col(columns[0]))}:{cell_here(row, self.grid.col(columns[-1]))}"
+
+    def times(self, key: str, columns: list[str], place: int) -> str:
+        """Rate x nodes, summed over offers; "" where there are no such columns."""
+        return f"SUMPRODUCT({self.rates(key, columns)},{self.grid.across(columns, place)})" if columns else ""
+
+    def write(self, place: int) -> None:
+        """One hour."""
+        sheet, grid, figures, places = self.sheet, self.grid, self.figures, self.places
+        row = grid.first + place
+        day_type, hour = figures.slices[place]
+        here = {col.key: grid.here(col.key, place) for col in grid.cols}
+        pools = [hours[place] for hours in places.pools.hours.values()]
+        sheet.text(row, grid.col("day_type"), day_type)
+        sheet.number(row, grid.col("hour"), hour, "hour")
+        days = places.day_cells
+        sheet.formula(row, grid.col("weight"), f"={days[day_type]}/SUM({places.day_span})", figures.weights[place], "n2")
+        by_pool = [(places.pool_hours.span(key), here[key]) for key in ("day_type", "hour")]
+        sums = {
+            key: sum(getattr(item, key) for item in pools)
+            for key in ("demand", "run", "firm", "spot", "api", "live", "total", "spare", "busy", "need")
+        }
+        for key, value in sums.items():
+            style = "int" if key in {"live", "total", "spare"} else "n1"
+            sheet.formula(row, grid.col(key), f"={matching(places.pool_hours.span(key), *by_pool)}", value, style)
+        sheet.formula(
+            row, grid.col("gap"), f"={here['firm']}+{here['spot']}+{here['api']}-{here['run']}",
+            sums["firm"] + sums["spot"] + sums["api"] - sums["run"], "n1",
+        )
+        use = sums["busy"] / sums["live"] if sums["live"] else 0.0
+        sheet.formula(row, grid.col("use"), f"=IF({here['live']}=0,0,{here['busy']}/{here['live']})", use, "pct")
+        for line in figures.lines:
+            sheet.number(row, grid.col(f"used:{line.offer.offer}"), line.used[place], "int", "decision")
+            if line.offer.is_held:
+                col = grid.col(f"held:{line.offer.offer}")
+                if hour in line.offer.hours:
+                    held = places.purchases.ref("held", places.line_row[line.offer.offer])
+                    sheet.formula(row, col, f"={held}", line.held[place], "int")
+                else:
+                    sheet.number(row, col, 0, "int")
+        self._cost(place, row, here)
+        self._capacity(place, row)
+        self._markets(place, row, here)
+
+    def _cost(self, place: int, row: int, here: dict[str, str]) -> None:
+        sheet, grid, figures, places = self.sheet, self.grid, self.figures, self.places
+        lines = figures.lines
+        api = sum(
+            flow_usd
+            for flow, flow_usd in zip(figures.api_rows, places.api_usd_h, strict=True)
+            if (flow.day_type, flow.hour) == figures.slices[place]
+        )
+        values = {
+            "held": sum(line.held[place] * line.offer.held_usd_per_node_h for line in lines),
+            "used": sum(line.used[place] * line.used_usd_per_h for line in lines),
+            "upfront": sum(line.upfront_usd for line in lines) / HOURS_PER_DAY,
+            "energy": sum(line.used[place] * line.energy_usd_per_h for line in lines),
+            "site": sum(line.site_usd for line in lines) / HOURS_PER_DAY,
+            "api": api,
+        }
+        by_api = [(places.api_hours.span(key), here[key]) for key in ("day_type", "hour")]
+        texts = {
+            "held": self.times("held", self.held, place),
+            "used": self.times("used", self.used, place),
+            "upfront": f"{places.cost_total_ref('upfront')}/hours_per_day",
+            "energy": self.times("energy", self.used, place),
+            "site": f"{places.cost_total_ref('site')}/hours_per_day",
+            "api": matching(places.api_hours.span("usd_h"), *by_api) if figures.api_rows else "",
+        }
+        for part in COST_PARTS:
+            if texts[part]:
+                sheet.formula(row, grid.col(f"cost_{part}"), f"={texts[part]}", values[part], "usd2")
+            else:
+                sheet.number(row, grid.col(f"cost_{part}"), 0, "usd2")
+        total = sum(values.values())
+        sheet.formula(row, grid.col("cost"), f"=SUM({grid.across(['cost_held', 'cost_api'], place)})", total, "usd2")
+        sheet.formula(
+            row, grid.col("cost_day"), f"={here['cost']}*{here['weight']}", total * figures.weights[place], "usd2"
+        )
+
+    def _capacity(self, place: int, row: int) -> None:
+        """Nodes paid for x goodput of what runs on them, by purchase type; for the API what is sent there."""
+        sheet, grid, figures = self.sheet, self.grid, self.figures
+        for kind in capacity_types(figures):
+            col = grid.col(f"cap:{kind}")
+            if kind == "api":
+                value = sum(hours[place].api for hours in self.places.pools.hours.values())
+                sheet.formula(row, col, f"={grid.here('api', place)}", value, "n1")
+                continue
+            lines = [line for line in figures.lines if line.offer.purchase == kind]
+            columns = self.held if lines[0].offer.is_held else self.used
+            label = cell_here(grid.top, col)
+            text = (
+                f"SUMPRODUCT(({self.rates('purchase', columns)}={label})*{self.rates('tps', columns)}*{grid.across(columns, place)})"
+            )
+            value = sum(
+                (line.held if line.offer.is_held else line.used)[place] * self.places.tps_per_node(line) for line in lines
+            )
+            sheet.formula(row, col, f"={text}", value, "n1")
+
+    def _markets(self, place: int, row: int, here: dict[str, str]) -> None:
+        sheet, grid, figures, places = self.sheet, self.grid, self.figures, self.places
+        replicas = places.replicas
+        for node_type, spot in figures.markets:
+            key = market_key(node_type, spot)
+            gpus = figures.market_gpus.get((node_type, spot, place), 0.0)
+            same = [
+                (replicas.span("node_type"), cell_here(rate_row(grid, "node_type"), grid.col(f"gpus:{key}"))),
+                (replicas.span("day_type"), here["day_type"]),
+                (replicas.span("hour"), here["hour"]),
+            ]
+            taken = replicas.span("spot_gpus" if spot else "firm_gpus")
+            sheet.formula(row, grid.col(f"gpus:{key}"), f"={matching(taken, *same)}", gpus, "n1")
+            if not self.used:
+                sheet.formula(row, grid.col(f"free:{key}"), f"=0-{here[f'gpus:{key}']}", -gpus, "n1")
+                sheet.number(row, grid.col(f"rate:{key}"), 0, "usd2")
+                continue
+            market = (
+                f"({self.rates('node_type', self.used)}={cell_here(rate_row(grid, 'node_type'), grid.col(f'free:{key}'))})"
+                f"*({self.rates('market', self.used)}={cell_here(rate_row(grid, 'market'), grid.col(f'free:{key}'))})"
+            )
+            nodes = grid.across(self.used, place)
+            lines = [line for line in figures.lines if line.node_type.node_type == node_type and line.is_spot == spot]
+            offered = sum(line.used[place] * line.node_type.gpus_per_node for line in lines)
+            sheet.formula(
+                row, grid.col(f"free:{key}"),
+                f"=SUMPRODUCT({market}*{self.rates('gpus', self.used)}*{nodes})-{here[f'gpus:{key}']}", offered - gpus, "n1",
+            )
+            per_node = f"({self.rates('used', self.used)}+{self.rates('energy', self.used)}+{self.rates('holding', self.used)})"
+            sheet.formula(
+                row, grid.col(f"rate:{key}"),
+                f"=IF({here[f'gpus:{key}']}=0,0,SUMPRODUCT({market}*{per_node}*{nodes})/{here[f'gpus:{key}']})",
+                figures.market_rate(node_type, spot, place), "usd2",
+            )
+        for api, limit, measure in api_limits(figures):
+            col = grid.col(f"limit:{api}:{limit}")
+            same = [
+                (places.api_hours.span("api"), cell_here(rate_row(grid, "node_type"), col)),
+                (places.api_hours.span("day_type"), here["day_type"]),
+                (places.api_hours.span("hour"), here["hour"]),
+            ]
+            target = places.api_hours.span(measure) if measure != "both" else (
+                f"({places.api_hours.span('tps')}+{places.api_hours.span('input_tps')})"
+            )
+            sheet.formula(row, col, f"={matching(target, *same)}", places.api_measure(api, measure, place), "n1")
+
+    def totals(self) -> None:
+        """Weighted totals of an average day."""
+        sheet, grid, figures = self.sheet, self.grid, self.figures
+        row = grid.last + 1
+        total = sheet.book.formats.cell("text", "total")
+        for col in range(grid.col("cost_day") + 1):
+            sheet.raw.write_blank(row, col, None, total)
+        sheet.text(row, 0, "Average day", fmt=total)
+        weights = grid.span_here("weight")
+        sheet.formula(row, grid.col("weight"), f"=SUM({weights})", sum(figures.weights), "n2", "total")
+        for line in figures.lines:
+            key = f"used:{line.offer.offer}"
+            sheet.formula(
+                row, grid.col(key), f"=SUMPRODUCT({weights},{grid.span_here(key)})", line.used_node_hours, "n1", "total"
+            )
+        sheet.formula(
+            row, grid.col("cost_day"), f"=SUM({grid.span_here('cost_day')})", figures.plan.cost.total, "usd2", "total"
+        )
+        sheet.text(row + 1, 0, "Nodes: node-hours used per day. Cost: $/day.", fmt=sheet.book.formats.note())
+
+    def rate_rows(self) -> None:
+        """Rates by offer under the hours."""
+        sheet, grid, figures, places = self.sheet, self.grid, self.figures, self.places
+        for key, label in RATES:
+            sheet.text(rate_row(grid, key), grid.col("use"), label, fmt=sheet.book.formats.note())
+        for columns, held_only in ((self.used, False), (self.held, True)):
+            lines = [line for line in figures.lines if line.offer.is_held or not held_only]
+            for key, line in zip(columns, lines, strict=True):
+                col, number = grid.col(key), places.line_row[line.offer.offer]
+                kind = PURCHASE_LABELS[line.offer.purchase]
+                purchases = places.purchases
+                for rate, column, words in (
+                    ("purchase", "purchase", kind), ("node_type", "node_type", line.node_type.node_type),
+                ):  # fmt: skip
+                    sheet.formula(rate_row(grid, rate), col, f"={purchases.ref(column, number)}", words, "text")
+                sheet.text(rate_row(grid, "market"), col, SPOT if line.is_spot else FIRM)
+                for rate, column, value, style in (
+                    ("gpus", "gpus_per_node", line.node_type.gpus_per_node, "int"),
+                    ("tps", "tps_per_node", places.tps_per_node(line), "n1"),
+                    ("held", "held_price", line.offer.held_usd_per_node_h, "usd2"),
+                    ("used", "used_price", line.used_usd_per_h, "usd2"),
+                    ("energy", "energy_rate", line.energy_usd_per_h, "usd2"),
+                    ("holding", "holding_rate", line.holding_usd_per_h, "usd2"),
+                ):
+                    sheet.formula(rate_row(grid, rate), col, f"={purchases.ref(column, number)}", value, style)
+        for node_type, spot in figures.markets:
+            for part in ("gpus", "free", "rate"):
+                col = grid.col(f"{part}:{market_key(node_type, spot)}")
+                sheet.text(rate_row(grid, "node_type"), col, node_type)
+                sheet.text(rate_row(grid, "market"), col, SPOT if spot else FIRM)
+        for api, limit, _ in api_limits(figures):
+            sheet.text(rate_row(grid, "node_type"), grid.col(f"limit:{api}:{limit}"), api)
+
+
+def fill_hourly(sheet: PlanSheet, places: Places, figures: Figures) -> None:
+    """The whole sheet."""
+    grid = places.hourly
+    sheet.title("Hourly", "Hourly means of each day type. Nodes used are decisions of the solver; right of Cost: data of the chart and workings.")
+    sheet.header(grid)
+    writer = _Hourly(sheet, places, figures)
+    for place in range(len(figures.slices)):
+        writer.write(place)
+    writer.totals()
+    writer.rate_rows()
+    _shade(sheet, grid, (f"used:{line.offer.offer}" for line in figures.lines))
+    sheet.finish(
+        freeze=(grid.first, 2), repeat=(0, grid.top + 1), area=(0, 0, grid.last + 2, grid.col("cost_day")),
+        paper=8 if grid.col("cost_day") > 28 else 9,
+    )
+
+
+def _shade(sheet: PlanSheet, grid: Grid, keys: Iterable[str]) -> None:
+    col = grid.col("use")
+    sheet.raw.conditional_format(
+        grid.first, col, grid.last, col,
+        {"type": "data_bar", "bar_color": "#9CC3D5", "bar_solid": True, "min_type": "num", "min_value": 0, "max_type": "num", "max_value": 1},
+    )
+    for key in keys:
+        zero = sheet.book.workbook.add_format({"font_color": "#B0B7BB"})
+        col = grid.col(key)
+        sheet.raw.conditional_format(grid.first, col, grid.last, col, {"type": "cell", "criteria": "==", "value": 0, "format": zero})

@@ -72,23 +72,14 @@ def _directions(task: Task) -> list[tuple[float, ...]]:
 
 
 def _scale_in_direction(task: Task, direction: Sequence[float], capacity: float) -> float:
-    """The scale at which sum_w direction_w x max(0, scale x asked_w - overflow_w) reaches the capacity.
+    """The scale at which sum_w direction_w x (scale x asked_w - overflow_w) reaches the capacity.
 
-    The left side is convex and rising: workloads join in the order in which the overflow no longer covers them.
+    Overflow beyond what is asked of its workload counts here for the other one; the axis directions take that back, since only
+    there one workload needs anything at all.
     """
-    joining = sorted(
-        (overflow / asked, weight * asked, weight * overflow)
-        for weight, asked, overflow in zip(direction, task.asked_tps, task.overflow_tps, strict=True)
-        if weight > 0
-    )
-    slope = covered = scale = 0.0
-    for start, more_slope, more_covered in joining:
-        if slope > 0 and scale <= start:
-            return scale
-        slope += more_slope
-        covered += more_covered
-        scale = (capacity + covered) / slope
-    return scale
+    asked = sum(weight * tps for weight, tps in zip(direction, task.asked_tps, strict=True))
+    overflow = sum(weight * tps for weight, tps in zip(direction, task.overflow_tps, strict=True))
+    return (capacity + overflow) / asked
 
 
 def largest_scales_by_lp(tasks: Sequence[tuple[Task, Sequence[int]]]) -> list[float]:

@@ -198,6 +198,12 @@ def test_rollout_is_forgiven_rounding_and_nothing_more() -> None:
         assert len(check_rollout(index)) == caught
 
 
+def test_a_contract_that_ends_on_the_start_date_still_counts() -> None:
+    built = rich()
+    ends = change(built.case.existing, lambda row: True, expires=built.case.policy.start_date)
+    assert audit_decision(built.case.model_copy(update={"existing": ends}), built.candidates, built.decision, 1216.4).ok
+
+
 def test_existing_nodes_of_an_offer_that_may_not_be_bought_still_serve() -> None:
     """own4 is held already: neither the policy's purchases nor its lead time matter."""
     built: Built = rich()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from optimizer.plan.dispatch import Absorber, Limit, Task, largest_scales, largest_scales_by_lp
@@ -67,6 +67,7 @@ def tasks(draw: st.DrawFn) -> tuple[Task, tuple[int, ...]]:
     return task, tuple(draw(st.integers(0, 6)) for _ in range(options))
 
 
+@settings(derandomize=True, deadline=None)
 @given(tasks())
 def test_closed_form_equals_the_linear_program(question: tuple[Task, tuple[int, ...]]) -> None:
     task, left = question

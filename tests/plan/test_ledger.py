@@ -106,6 +106,26 @@ def test_shared_nodes_are_split_by_gpus_and_api_by_pool() -> None:
     assert lines == pytest.approx({("a", "G"): 64.0, ("b", "G"): 32.0, (IDLE, "G"): 48.0, ("a", API): 0.36})
 
 
+def test_nodes_held_and_not_used_are_idle_and_only_those() -> None:
+    """3 nodes held at 2 $/h, 1 of them used in 6 hours: 12 $ and 48 GPU-hours in use, 132 $ and 528 GPU-hours idle."""
+    nodes, row = node_type(), goodput(100.0, 8)
+    built = case(
+        workloads=[workload("a", [100.0] * 24)],
+        node_types=[nodes],
+        goodput_rows=[row],
+        offers=[offer("res", held_usd_per_node_h=2.0)],
+    )
+    a = option("a", {"a": row}, nodes)
+    made = decision(
+        new={"res": 3},
+        used={("day", hour, "res"): 1 for hour in range(6)},
+        replicas=[replicas("day", hour, a, 1) for hour in range(6)],
+    )
+    ledger = build_ledger(built, Candidates(options=(a,), offers=built.offers), made)
+    lines = {line.pool: (line.usd_per_day, line.gpu_hours_per_day) for line in ledger.pools}
+    assert lines == {"a": pytest.approx((12.0, 48.0)), IDLE: pytest.approx((132.0, 528.0))}
+
+
 def test_spot_and_firm_nodes_are_shared_apart() -> None:
     nodes = node_type()
     row = goodput(100.0, 8)

@@ -7,16 +7,18 @@ prices a person should look at again.
 from __future__ import annotations
 
 import csv
+import datetime
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from optimizer.domain.names import join_key
 from optimizer.errors import ProblemList
 from optimizer.units import MS_PER_S, W_PER_KW
 from optimizer.workbook.catalogs import ALIASES_FILE, Catalogs, open_catalogs
+from optimizer.workbook.checks_rows import check_rows_alone
 from optimizer.workbook.rows import TableRow, TableRows, parse_rows, refuse_duplicates
-from optimizer.workbook.schema import API_PRICES, GOODPUT, MODELS, NODE_TYPES, OFFERS, SITES
+from optimizer.workbook.schema import API_PRICES, GOODPUT, MODELS, NODE_TYPES, OFFERS, SITES, policy_key
 from optimizer.workbook.values import Reading
 
 CHECKED = (NODE_TYPES, MODELS, GOODPUT, OFFERS, API_PRICES, SITES)
@@ -37,16 +39,52 @@ Tables = Mapping[str, TableRows]
 Rule = Callable[[Tables, ProblemList], None]
 
 
-def check_catalogs(folder: Path | str | None = None) -> ProblemList:
-    """Everything wrong or doubtful in a folder of catalogs; None = the shipped ones. `cell` names row and column of the file."""
+def check_catalogs(
+    folder: Path | str | None = None, *, today: datetime.date | None = None, stale_days: float | None = None
+) -> ProblemList:
+    """Everything wrong or doubtful in a folder of catalogs; None = the shipped ones. `cell` names row and column of the file.
+
+    today: day from which the age of prices counts; None = ages are not looked at. stale_days: prices older than so many days are
+    warned of; None = the policy's default.
+    """
     problems = ProblemList()
     catalogs = open_catalogs(None if folder is None else str(folder), problems)
     tables = read_catalogs(catalogs, problems)
+    if not tables and not problems.errors:
+        problems.error("CATALOGS_NOT_FOUND", "The folder holds none of the catalogs.",
+                       f"Catalogs are named {', '.join(table.catalog for table in CHECKED)}.", file=catalogs.label)
+    check_tables(tables, problems)
+    check_power(tables, problems, gpu_watts(catalogs, tables, problems))
+    check_aliases(catalogs, tables, problems)
+    if today is not None:
+        check_ages(tables, problems, today, default_stale_days() if stale_days is None else stale_days)
+    return problems
+
+
+def check_tables(tables: Tables, problems: ProblemList) -> None:
+    """The rules that need no more than the tables; those of `check_catalogs` but for power, aliases and age."""
+    check_rows_alone(tables, problems)
     for rule in RULES:
         rule(tables, problems)
-    check_power(tables, problems, gpu_watts(catalogs))
-    check_aliases(catalogs, tables, problems)
-    return problems
+
+
+def default_stale_days() -> float:
+    """price_stale_days of a policy that does not state it."""
+    default = policy_key("price_stale_days").default
+    assert isinstance(default, (int, float))
+    return float(default)
+
+
+def priced_rows(tables: Tables) -> Iterator[TableRow]:
+    """Every row that is a price: offers, then API prices."""
+    yield from _rows(tables, OFFERS.sheet)
+    yield from _rows(tables, API_PRICES.sheet)
+
+
+def age_days(row: TableRow, today: datetime.date) -> int | None:
+    """Days since the date of a row; None where it has none."""
+    as_of = row["as_of"]
+    return None if as_of is None or as_of[0] is None else (today - as_of[0]).days
 
 
 def read_catalogs(catalogs: Catalogs, problems: ProblemList) -> dict[str, TableRows]:
@@ -103,20 +141,38 @@ def check_prices(tables: Tables, problems: ProblemList) -> None:
     }
     for row in _rows(tables, OFFERS.sheet):
         other = on_demand.get(_market(row)) if row["purchase"] == "spot" else None
-        if other is not None and other["used_usd_per_node_h"] <= row["used_usd_per_node_h"]:
+        if other is None or row["used_usd_per_node_h"] is None:
+            continue
+        if other["used_usd_per_node_h"] <= row["used_usd_per_node_h"]:
             problems.warn("SPOT_OVER_ON_DEMAND",
                           f"{row['offer']} costs {row['used_usd_per_node_h']:g} $/node-h on spot, and {other['offer']} costs "
                           f"{other['used_usd_per_node_h']:g} on demand.", "Look at both prices again.",
                           **row.place("used_usd_per_node_h"))
 
 
-def gpu_watts(catalogs: Catalogs) -> dict[str, float]:
+def check_ages(tables: Tables, problems: ProblemList, today: datetime.date, stale_days: float) -> None:
+    """Warns of each price older than `stale_days` on the day `today`."""
+    for row in priced_rows(tables):
+        age = age_days(row, today)
+        if age is not None and age > stale_days:
+            problems.warn("PRICE_STALE", f"The price of {row[row.table.key_columns[0]]} is {age} days old; the policy allows "
+                          f"{stale_days:g}.", "Look it up again, and date it.", **row.place("as_of"))
+
+
+def gpu_watts(catalogs: Catalogs, tables: Tables, problems: ProblemList) -> dict[str, float]:
     """Watts of one GPU by node type, from the extra column `gpu_tdp_w` of node_types.csv; only where it is filled in."""
-    if not catalogs.has(NODE_TYPES) or catalogs.folder is None:
+    if NODE_TYPES.sheet not in tables or catalogs.folder is None:
         return {}
     text = (catalogs.folder / NODE_TYPES.catalog).read_text(encoding="utf-8-sig")
-    rows = csv.DictReader(io.StringIO(text))
-    return {row["node_type"]: float(row[_TDP_COLUMN]) for row in rows if row.get(_TDP_COLUMN)}
+    found = {}
+    for row in csv.DictReader(io.StringIO(text)):
+        stated = (row.get(_TDP_COLUMN) or "").strip()
+        try:
+            found[row.get("node_type") or ""] = float(stated) if stated else 0.0
+        except ValueError:
+            problems.error("NOT_A_NUMBER", f"{_TDP_COLUMN} of {row.get('node_type')} is {stated!r}, where a number is due.",
+                           "Write the watts of one GPU.", file=catalogs.name_of(NODE_TYPES.catalog), sheet=NODE_TYPES.sheet)
+    return found
 
 
 def check_power(tables: Tables, problems: ProblemList, watts: Mapping[str, float]) -> None:

@@ -59,6 +59,10 @@ class Catalogs:
             return {}
         return {join_key(row["alias"] or ""): join_key(row["name"] or "") for row in rows if (row["kind"] or "").strip() == kind}
 
+    def header(self, file_name: str) -> list[str]:
+        """The first row of a catalog; empty where there is no such file."""
+        return next(csv.reader(io.StringIO(self._text(file_name) or "")), [])
+
     def name_of(self, file_name: str) -> str:
         """The file as it is named in messages and in the record of inputs."""
         return f"{self.label}/{file_name}"

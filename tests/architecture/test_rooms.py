@@ -11,7 +11,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[2] / "optimizer"
 
 #: Rooms from left to right; a module may import from its own room and from rooms before it.
-ORDER = ["units", "errors", "domain", "workbook", "candidates", "plan", "milp", "studies", "report", "run", "cli"]
+ORDER = ["units", "errors", "domain", "workbook", "candidates", "plan", "milp", "studies", "report", "catalog_run", "run", "cli"]
 #: Neighbours that know nothing of each other.
 APART = {("candidates", "workbook"), ("workbook", "candidates")}
 #: Package -> rooms that may import it.

@@ -22,8 +22,10 @@ from optimizer.milp.solver import Solved, pulp_version, solve, solver_version
 from optimizer.plan.ledger import price_decision
 from optimizer.plan.plan import Decision, SolveOutcome, SolverInfo, Status
 
-#: Branch-and-bound nodes spent on the tie-break: a count, not seconds, so that equal inputs give equal plans.
-_TIE_BREAK_NODES = 2_000
+#: The tie-break is tried where the first solve was easy, and for so many nodes: counts, not seconds, so that equal inputs give
+#: equal plans. On a hard program it would take longer than the plan itself.
+_TIE_BREAK_ITERATIONS = 2_000
+_TIE_BREAK_NODES = 300
 _TIE_BREAK_COST = 1e-9
 
 
@@ -47,7 +49,7 @@ def solve_case(
     cost = price_decision(case, candidates, decision).total
     bound = _bound(frame, solved, cost)
     closed = cost <= 0 or (cost - bound) / cost <= gap + 1e-9
-    if closed and tie_break:
+    if closed and tie_break and solved.iterations <= _TIE_BREAK_ITERATIONS:
         left_s = limit_s - (time.perf_counter() - started)
         decision, cost = _fewest_offers(case, candidates, frame, pool_menus, decision, cost, left_s)
         bound = min(bound, cost)

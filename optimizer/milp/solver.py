@@ -26,13 +26,15 @@ _INTEGRALITY = 1e-7
 class Solved:
     """What one run gave. status: optimal (gap closed), gap_open, no_plan or infeasible.
 
-    objective, bound: of the ledger without constants, None where there is none.
+    objective, bound: of the ledger without constants, None where there is none. iterations: simplex iterations, the same on every
+    run of the same program, and so a measure of its hardness that does not depend on the machine.
     """
 
     status: str
     objective: float | None
     bound: float | None
     seconds: float
+    iterations: int = 0
 
 
 def solver_version() -> str:
@@ -68,10 +70,12 @@ def solve(program: Program, *, gap: float, time_limit_s: float, max_nodes: int |
         bound = None
     if status in ("kInfeasible", "kUnboundedOrInfeasible"):
         return Solved("infeasible", None, None, seconds)
+    iterations = int(info.simplex_iteration_count)
     if status in ("kOptimal", "kModelEmpty"):
-        return Solved("optimal", objective if objective is not None else 0.0, bound if bound is not None else objective, seconds)
+        value = objective if objective is not None else 0.0
+        return Solved("optimal", value, bound if bound is not None else value, seconds, iterations)
     if status in ("kTimeLimit", "kSolutionLimit", "kIterationLimit", "kInterrupt"):
-        return Solved("gap_open" if has_solution else "no_plan", objective, bound, seconds)
+        return Solved("gap_open" if has_solution else "no_plan", objective, bound, seconds, iterations)
     raise SolverFailed(f"HiGHS ended with {status}")
 
 

@@ -29,6 +29,8 @@ from optimizer.workbook.demand_words import clean, has_control_characters, words
 from optimizer.workbook.reader_options import ReaderOptions
 
 _SHARE_SLACK = 1e-6
+#: Stands for the workload of rows that --column leaves out.
+LEFT_OUT = "\0"
 
 
 def read_demand(
@@ -487,6 +489,7 @@ class _DemandReader:
                     )
                 at = self._at(row.row, self.table.hour.column)
                 groups.setdefault(key, []).append(Point(row.stamp, at, value_out, value_in))
+            groups = {key: points for key, points in groups.items() if key[0] != LEFT_OUT}
             result += [Series(workload, kind, tuple(points), counts) for (workload, kind), points in groups.items()]
         return self._check_coverage(result)
 
@@ -522,13 +525,17 @@ class _DemandReader:
         return None if unknown else names
 
     def _single_of_long(self, rows: Rows, texts: list[str], column: int) -> list[str] | None:
+        """Without a Workloads sheet the rows name one workload, or --column says which of them counts."""
         distinct = list(dict.fromkeys(words(text) for text in texts))
+        wanted = words(self.options.column or "")
+        if wanted in distinct:
+            return [ONLY_WORKLOAD if words(text) == wanted else LEFT_OUT for text in texts]
         if len(distinct) > 1:
             first = next(row for row, text in zip(rows.hours, texts, strict=True) if words(text) != distinct[0])
             self._error(
                 "SEVERAL_DEMAND_COLUMNS",
                 f"the rows name {len(distinct)} workloads ({', '.join(dict.fromkeys(texts))}), and there is no Workloads sheet.",
-                "Add a Workloads sheet with a row for each, or keep the rows of one.",
+                f"Say which: --column '{texts[0]}'; or add a Workloads sheet with a row for each.",
                 self._at(first.row, column),
             )
             return None

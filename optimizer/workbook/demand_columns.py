@@ -10,11 +10,14 @@ from optimizer.domain.names import join_key
 from optimizer.errors import ProblemList
 from optimizer.workbook.book import Book, Cell
 from optimizer.workbook.demand_find import Column, Table, is_numeric_column
+from optimizer.workbook.demand_grid import grid_of
 from optimizer.workbook.demand_model import ONLY_WORKLOAD
 from optimizer.workbook.demand_numbers import format_scale, format_words
 from optimizer.workbook.demand_units import KNOWN_UNITS, Unit, UnitFound, find_unit, parse_unit
 from optimizer.workbook.demand_words import TOTAL_WORDS, clean, words
 from optimizer.workbook.reader_options import ReaderOptions
+
+_COUNTS = re.compile(r"\b(requests?|users?|sessions?|calls|queries)\b")
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ class ColumnChooser:
         )
 
     def _candidates(self) -> list[Column]:
-        """Columns that may be output demand, the best kind only: token rates, else shares, else requests, else words, else any numbers."""
+        """Columns that may be output demand, the best kind only: token rates, else shares, else requests, else words, else numbers."""
         columns = self.table.of("output", "mixed")
         if not columns and (self.explicit or not self.table.by_words):
             columns = [
@@ -86,6 +89,8 @@ class ColumnChooser:
         for kind in ("tokens", "share", "requests", ""):
             best = [column for column in columns if kinds[id(column)] == kind]
             if best:
+                # A column that reads as demand and states no unit may be the one that is meant: never chosen from.
+                best = [column for column in columns if column in best or (kinds[id(column)] == "" and not _COUNTS.search(column.words))]
                 for column in columns:
                     if column not in best and kind != "":
                         self.problems.warn(
@@ -512,8 +517,8 @@ class UnitSettler:
 
 
 def _labelled_unit(table: Table) -> tuple[str, UnitFound] | None:
-    """A cell `Unit` with the unit beside it, or `Unit: tok/s`, above the table or beside it."""
-    grid = table.grid
+    """A cell `Unit` with the unit beside it, or `Unit: tok/s`, above the table, also outside a ListObject."""
+    grid = table.grid if table.grid.transposed else grid_of(table.grid.sheet)
     for (row, column), cell in sorted(grid.cells.items()):
         if row >= table.top or not isinstance(cell.value, str):
             continue

@@ -110,6 +110,8 @@ def _parse(text: str, decimal: str, thousands: str) -> float | None:
         return None
     whole = re.sub(r"\D", "", match[2])
     number = float(f"{whole}.{match[4] or '0'}{match[5] or ''}")
+    if not math.isfinite(number):
+        return None
     return sign * (-number if match[1] == "-" else number)
 
 

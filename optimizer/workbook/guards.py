@@ -213,16 +213,22 @@ def _sniff_ole(data: bytes, shown: str) -> FileKind:
 
 
 def _sniff_zip(data: bytes, shown: str) -> FileKind:
+    encrypted = False
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as package:
             names = {info.filename for info in package.infolist()}
             if any(info.flag_bits & 1 for info in package.infolist()):
                 _refuse_password(shown)
+            manifest = "META-INF/manifest.xml"
+            if manifest in names and package.getinfo(manifest).file_size < 1_000_000:
+                encrypted = b"encryption-data" in package.read(manifest)
             mimetype = (
                 package.read("mimetype")[:100] if "mimetype" in names and package.getinfo("mimetype").file_size < 1000 else b""
             )
     except (zipfile.BadZipFile, OSError, EOFError, ValueError, NotImplementedError, RuntimeError, KeyError):
         _refuse_damaged_package(shown)
+    if encrypted:
+        _refuse_password(shown)
     if b"opendocument.spreadsheet" in mimetype:
         return "ods"
     if any(name.lower() == "xl/workbook.bin" for name in names):

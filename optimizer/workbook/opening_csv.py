@@ -8,7 +8,7 @@ import io
 from optimizer.workbook.book import Cell, Sheet
 from optimizer.workbook.guards import decode_text, refuse
 
-DELIMITERS = (";", "\t", ",", "|")
+DELIMITERS = (";", "\t", "|", ",")
 CELLS_MAX = 1_500_000
 
 
@@ -55,6 +55,6 @@ def _delimiter(lines: list[str]) -> str:
             continue
         common = max(set(split), key=split.count)
         score = split.count(common) / len(sample)
-        if score > best_score + 0.05:
+        if score > best_score:
             best, best_score = delimiter, score
     return best

@@ -369,7 +369,8 @@ class _Maker:
             peak = max(max(day.output_tps) for workload in users for day in workload.demand) or 1.0
             ratio = max((workload.input_tokens or 0.0) / (workload.output_tokens or 1.0) for workload in users)
             fair = max(fair_usd_mtok[workload.pool] for workload in users)
-            output = fair * rng.uniform(0.3, 2.0)
+            # the input that comes with a token costs about a fifth of its rate in output
+            output = fair * rng.uniform(0.3, 2.0) / (1 + ratio / 5)
             limits = self.has("api_limits", 0.85)
             has_output_limit = limits and not self.has("api_unlimited", 0.6)
             prices.append(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 from optimizer.workbook.book import CellValue
 
@@ -46,6 +47,8 @@ def clean(text: str) -> str:
     >>> clean("Output\\ntok/s\\u00a0 "), clean("\\uff11\\uff12"), clean("Peak_x000D_\\u200f")
     ('Output tok/s', '12', 'Peak')
     """
+    if text.isascii() and text.isprintable() and "_x" not in text:
+        return " ".join(text.split())
     text = unicodedata.normalize("NFKC", _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text))
     kept = [
         " " if ch in _KEEP or ch.isspace() else ch for ch in text if ch in _KEEP or unicodedata.category(ch) not in ("Cc", "Cf")
@@ -54,6 +57,7 @@ def clean(text: str) -> str:
     return " ".join("".join(digits).split())
 
 
+@lru_cache(maxsize=50_000)
 def words(text: str) -> str:
     """`clean` without case and with underscores as spaces: the form in which headers are compared.
 

@@ -17,13 +17,13 @@ TRUTH = tuple(float(value) for value in PROFILE)
 
 
 def read(folder: Path, source: bytes | Sheet | Sequence[Sheet], *, name: str = "forecast.xlsx", workloads: Sequence[str] | None = None,
-         day_types: Any = None, tokens_per_request: Any = None, **options: Any) -> DemandRead:
+         day_types: Any = None, known_tokens: Any = None, **options: Any) -> DemandRead:
     """The demand of a file written into `folder`. Raises Refused."""
     data = source if isinstance(source, bytes) else write_xlsx(*([source] if isinstance(source, Sheet) else source))
     path = folder / name
     path.write_bytes(data)
     chosen = ReaderOptions(**options)
-    return read_demand(open_book(path, chosen), chosen, workloads=workloads, day_types=day_types, tokens_per_request=tokens_per_request)
+    return read_demand(open_book(path, chosen), chosen, workloads=workloads, day_types=day_types, tokens_per_request=known_tokens)
 
 
 def refused(folder: Path, source: bytes | Sheet | Sequence[Sheet], **options: Any) -> tuple[Problem, ...]:

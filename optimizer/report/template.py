@@ -192,7 +192,7 @@ def _check_lines(filled: Filled | None) -> list[Check]:
         Check("Figures below zero", f'=COUNTIF({out},"<0")', 0, "0", "demand is 0 or more", f"{at['negative']}=0"),
         Check("Hours with prompt tokens", f"=COUNT({prompt})", 0, "0", "all 24 hours or none",
               f"OR({at['prompt']}=0,{at['prompt']}=ROWS({out}))"),
-        Check("A unit is chosen", f'=IF({unit_cell}="",0,1)', 1 if unit else 0, "0", "one unit for all figures", f"{at['unit']}=1",
+        Check("A unit chosen", f'=IF({unit_cell}="",0,1)', 1 if unit else 0, "0", "one unit for all figures", f"{at['unit']}=1",
               bool(unit)),
         Check("Peak", f'=IF({empty},"",MAX({out}))', peak if values else "", "#,##0.##", "in the unit chosen"),
         Check("Hour of the peak", f'=IF({empty},"",INDEX({hours},MATCH({at["peak"]},{out},0)))',
@@ -216,7 +216,7 @@ def _checks(book: Book, page: Any, filled: Filled | None) -> None:
         page.write_string(row, label, check.label, book.label())
         page.write_formula(row, value, check.formula, book.output(check.number_format), check.value)
         if check.rule:
-            page.write_formula(row, words, f'=IF({check.rule},"OK: ","NOT YET: ")&"{check.words}"', book.format(indent=1),
+            page.write_formula(row, words, f'=IF({check.rule},"OK: ","NOT YET: ")&"{check.words}"', book.words(),
                                f"{'OK' if check.holds else 'NOT YET'}: {check.words}")
         else:
             page.write_string(row, words, check.words, book.hint())

@@ -13,12 +13,12 @@ from typing import Any
 from optimizer.report.template_sheets import (
     CHART_COLOURS,
     HEADER_FILL,
-    LINE,
     Book,
     column_width,
     is_number,
     list_object_name,
     open_workbook,
+    row_height,
     set_up_page,
     validation,
     write_cell,
@@ -35,6 +35,11 @@ _HEADER_ROW = 3
 _FIRST_ROW = _HEADER_ROW + 1
 #: Rows under a table that already have its drop-downs and rules.
 _SPARE_ROWS = 40
+#: Characters in a column of sources or notes, and in the text of the Read me.
+_TEXT_WIDTH = 58
+_LINE_MAX = 118
+_READ_ME_WIDTH = 100
+_LONG_TEXTS = ("source", "note")
 #: Tables with more columns than this print on A3.
 _WIDE_TABLE = 9
 
@@ -144,10 +149,14 @@ def _table_sheet(book: Book, sheet: SheetRows, ranges: dict[str, str]) -> None:
         "name": list_object_name(table), "style": None, "autofilter": table.sheet != "Demand",
         "columns": [{"header": column.label, "header_format": book.header(right=is_number(column))} for column in sheet.columns],
     })
+    if table.sheet != "Demand":
+        long = [(at, column.key) for at, column in enumerate(sheet.columns) if column.key in _LONG_TEXTS]
+        widths = {at: _text_width(sheet.texts(key)) for at, key in long}
+        for row, cells in enumerate(sheet.rows):
+            page.set_row(_FIRST_ROW + row, max(row_height([cells[at]], width) for at, width in widths.items()))
     for at, column in enumerate(sheet.columns):
         texts = sheet.texts(column.key)
-        wide = column.key in ("source", "note")
-        page.set_column(at, at, 58 if wide else column_width(column, texts))
+        page.set_column(at, at, _text_width(texts) if column.key in _LONG_TEXTS else column_width(column, texts))
         for row, text in enumerate(texts):
             write_cell(book, page, _FIRST_ROW + row, at, text, _policy_cell(sheet, row, column))
         rule = validation(column, ids=ranges.get(column.names, ""))
@@ -157,6 +166,12 @@ def _table_sheet(book: Book, sheet: SheetRows, ranges: dict[str, str]) -> None:
         _policy_rules(page, sheet)
     if table.sheet == "Demand":
         _demand_extras(book, page, sheet)
+
+
+def _text_width(texts: list[str]) -> float:
+    """Width of a column of sources or notes: one line where that is not too wide, else wrapped."""
+    longest = max((len(text) for text in texts), default=0)
+    return longest + 2 if longest <= _LINE_MAX else _TEXT_WIDTH
 
 
 def _spaced(name: str) -> str:
@@ -211,7 +226,7 @@ def _profile_check(
     area = f"${letter}${top + 1}:${letter}${top + HOURS_PER_DAY}"
     values = [float(text) for text in sheet.texts(column.key)[number * HOURS_PER_DAY:(number + 1) * HOURS_PER_DAY]]
     peak, mean = max(values), sum(values) / len(values)
-    page.write_string(row, first, words, book.format(border=1, border_color=LINE, indent=1))
+    page.write_string(row, first, words, book.words(boxed=True))
     page.write_formula(row, first + 1, f"=COUNT({area})", book.output("#,##0"), len(values))
     page.write_formula(row, first + 2, f"=MAX({area})", book.output("#,##0"), peak)
     page.write_formula(row, first + 3, f"=AVERAGE({area})", book.output("#,##0"), mean)
@@ -262,7 +277,7 @@ def _read_me(book: Book, lines: list[list[str]], tables: tuple[SheetRows, ...]) 
             page.write_string(row, 0, left, book.heading())
             page.write_blank(row, 1, None, book.heading())
         else:
-            page.set_row(row, 13.5 * _lines(right, 92))
+            page.set_row(row, row_height([right], _READ_ME_WIDTH))
             page.write_string(row, 0, left, book.format(bold=True))
             page.write_string(row, 1, right, book.plain())
         row += 1
@@ -273,12 +288,6 @@ def _read_me(book: Book, lines: list[list[str]], tables: tuple[SheetRows, ...]) 
         row += 1
         count = len(sheet.rows)
         text = f"{_SHEET_WORDS[sheet.table.sheet]} {count} {'row' if count == 1 else 'rows'}."
-        page.set_row(row, 13.5 * _lines(text, 92))
+        page.set_row(row, row_height([text], _READ_ME_WIDTH))
         page.write_url(row, 0, f"internal:'{sheet.table.sheet}'!A1", book.link(), sheet.table.sheet)
         page.write_string(row, 1, text, book.plain())
-
-
-def _lines(text: str, width: int) -> int:
-    return max(1, -(-len(text) // width))
-
-

@@ -23,6 +23,8 @@ GOOD_FILL = "#D5EDDA"
 GOOD_INK = "#1B5E20"
 LINE = "#B8C4C8"
 CHART_COLOURS = ("#1F4E5F", "#E08E45", "#5B8C5A", "#8A5A83")
+#: Height of one line of 10-point text.
+LINE_POINTS = 13.0
 #: Excel's numbers of paper sizes.
 A3_PAPER, A4_PAPER = 8, 9
 #: Fixed so that the same content gives the same file.
@@ -83,6 +85,11 @@ class Book:
             properties.update(align="left", indent=1)
         return self.format(**properties)
 
+    def words(self, *, boxed: bool = False) -> Any:
+        """Text after a number, at a little distance from it."""
+        box = {"border": 1, "border_color": LINE} if boxed else {}
+        return self.format(align="left", indent=1, **box)
+
     def output(self, number_format: str = "") -> Any:
         """A computed cell: black, locked."""
         properties: dict[str, Any] = {"border": 1, "border_color": LINE, "bg_color": "#FFFFFF"}
@@ -92,7 +99,7 @@ class Book:
 
     def hint(self) -> Any:
         """A word of explanation beside a cell."""
-        return self.format(italic=True, font_color="#6B7A80", indent=1)
+        return self.format(italic=True, font_color="#6B7A80", align="left", indent=1)
 
     def link(self) -> Any:
         """A link to another sheet."""
@@ -232,6 +239,12 @@ def _number(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
+
+
+def row_height(texts: list[str], width: float) -> float:
+    """Points a row needs to show texts wrapped in columns `width` characters wide, with a little air."""
+    lines = max((-(-len(text) // int(width)) for text in texts), default=1)
+    return LINE_POINTS * max(1, lines) + 2
 
 
 def list_object_name(table: Table) -> str:

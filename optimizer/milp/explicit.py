@@ -20,6 +20,7 @@ from typing import Any
 from optimizer.milp.bad_day import add_bad_day
 from optimizer.milp.bounds import replica_bound, spot_bound, total_replicas
 from optimizer.milp.frame import Frame
+from optimizer.milp.levels import add_levels
 from optimizer.milp.prep import PoolData, arrival_hours
 from optimizer.milp.program import Term
 from optimizer.milp.writer import Writer
@@ -37,7 +38,7 @@ def add_explicit_pool(frame: Frame, pool: PoolData) -> None:
         if pool.pool.min_live > 0:
             every = [(1.0, variable) for variable in (*live, *spot)]
             frame.program.add_row(("min_live", writer.name, t), every, ">=", float(pool.pool.min_live))
-        if piece.total_firm_tps > 0:
+        if piece.total_firm_tps > 0 and not add_levels(writer, live):
             for c, day in enumerate(pool.bad_days):
                 add_bad_day(writer, c, day, live, spot)
     if pool.pool.ready_hours:

@@ -50,7 +50,7 @@ class Menu:
 
 
 @dataclass(frozen=True)
-class _Level:
+class Level:
     """Bounds on replicas per option (None = free) and the tok/s each bad day then takes at most."""
 
     bounds: tuple[int | None, ...]
@@ -133,7 +133,7 @@ def _grid_points(pool: PoolData, piece: PoolSlice, node_type: str, step: int) ->
     return -(-alone // step) + 1
 
 
-def _levels(days: tuple[BadDay, ...], mean_tps: tuple[float, ...], most: tuple[int, ...]) -> list[_Level]:
+def _levels(days: tuple[BadDay, ...], mean_tps: tuple[float, ...], most: tuple[int, ...]) -> list[Level]:
     """All combinations of loss levels worth having (solver.md section 2, menu, point 2); most[k] bounds replicas of option k."""
     per_day: list[list[tuple[tuple[int | None, ...], float]]] = []
     for day in days:
@@ -149,7 +149,7 @@ def _levels(days: tuple[BadDay, ...], mean_tps: tuple[float, ...], most: tuple[i
     for combination in product(*per_day):
         bounds = tuple(_tightest([entry[0][k] for entry in combination]) for k in range(len(mean_tps)))
         combined.setdefault(bounds, []).append(tuple(entry[1] for entry in combination))
-    levels = [_Level(bounds, taken) for bounds, all_taken in combined.items() for taken in _least(all_taken)]
+    levels = [Level(bounds, taken) for bounds, all_taken in combined.items() for taken in _least(all_taken)]
     return [one for one in levels if not any(other is not one and _better(other, one) for other in levels)]
 
 
@@ -172,7 +172,7 @@ def _least(vectors: list[tuple[float, ...]]) -> list[tuple[float, ...]]:
     return [v for v in unique if not any(o != v and all(a <= b for a, b in zip(o, v, strict=True)) for o in unique)]
 
 
-def _better(one: _Level, other: _Level) -> bool:
+def _better(one: Level, other: Level) -> bool:
     """True where `one` allows at least as much and takes no more (strictly better somewhere)."""
     looser = all(a is None or (b is not None and a >= b) for a, b in zip(one.bounds, other.bounds, strict=True))
     return looser and all(a <= b for a, b in zip(one.taken_tps, other.taken_tps, strict=True)) and one != other
@@ -189,7 +189,7 @@ def _menu(
     cells = tuple(slice(0, n) for n in shape)
     best = np.full(shape, np.inf)
     which = np.zeros(shape, dtype=np.int64)
-    levels = _cached_levels(days, mean_tps, most)
+    levels = loss_levels(days, mean_tps, most)
     bounds = [tuple(_tightest([a, b]) for a, b in zip(level.bounds, pool.most_live, strict=True)) for level in levels]
     for index, level in enumerate(levels):
         capacity = _capacity_grid(pool, mean_tps, piece.rollout_frac, bounds[index], node_types, step, full)[cells]
@@ -223,7 +223,8 @@ def _menu(
 
 
 @lru_cache(maxsize=256)
-def _cached_levels(days: tuple[BadDay, ...], mean_tps: tuple[float, ...], most: tuple[int, ...]) -> tuple[_Level, ...]:
+def loss_levels(days: tuple[BadDay, ...], mean_tps: tuple[float, ...], most: tuple[int, ...]) -> tuple[Level, ...]:
+    """Loss levels worth having for bad days that ask for something; remembered, since many slices share them."""
     return tuple(_levels(days, mean_tps, most))
 
 

@@ -13,6 +13,7 @@ from optimizer.domain.base import Frozen
 from optimizer.domain.case import Case
 from optimizer.domain.workload import Contingency, Pool
 from optimizer.plan.audit_badday import check_bad_days
+from optimizer.plan.audit_discounts import check_discounts
 from optimizer.plan.audit_money import check_money
 from optimizer.plan.audit_nodes import check_allowed, check_bought, check_existing, check_nodes, check_sites, check_use
 from optimizer.plan.audit_options import check_options
@@ -23,6 +24,7 @@ from optimizer.plan.audit_service import (
     check_capacity,
     check_demand,
     check_min_live,
+    check_ready,
     check_rollout,
     check_shifts,
     check_spot_share,
@@ -66,6 +68,7 @@ def audit_decision(
     violations += check_api_limits(index)
     violations += check_capacity(index)
     violations += check_rollout(index)
+    violations += check_ready(index)
     violations += check_min_live(index)
     violations += check_spot_share(index)
     violations += node_violations
@@ -74,6 +77,7 @@ def audit_decision(
     violations += check_existing(index)
     violations += check_allowed(index)
     violations += check_sites(index)
+    violations += check_discounts(index)
     violations += check_bad_days(index)
     violations += check_money(index, claimed_cost_usd_per_day, claimed_bound)
     return AuditResult(ok=not violations, violations=tuple(violations), notes=tuple(notes))
@@ -86,7 +90,7 @@ def check_understood(case: Case) -> list[str]:
     for pool in case.pools:
         if pool.occupancy_frac is None:
             messages.append(f"pool {pool.pool}: occupancy_frac auto is not audited")
-        for field in ("wait_prob_max_frac", "ready_hours", "fixed_nodes", "fixed_node_type"):
+        for field in ("wait_prob_max_frac",):
             if getattr(pool, field) != getattr(pool_defaults, field):
                 messages.append(f"pool {pool.pool}: {field} {getattr(pool, field)} is not audited")
     for workload in case.workloads:
@@ -94,8 +98,7 @@ def check_understood(case: Case) -> list[str]:
             messages.append(f"workload {workload.workload}: pool {workload.pool} is not in the case")
     bad_day_defaults = Contingency(contingency="", pools=())
     for row in case.contingencies:
-        for field in ("replicas_lost_frac", "scope", "on_demand_obtainable_frac"):
+        for field in ("scope", "on_demand_obtainable_frac"):
             if getattr(row, field) != getattr(bad_day_defaults, field):
                 messages.append(f"contingency {row.contingency}: {field} {getattr(row, field)} is not audited")
-    messages += [f"discount {row.discount} on offer {row.offer} is not audited" for row in case.discounts]
     return messages

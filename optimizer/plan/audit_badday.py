@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import floor
+from math import ceil, floor
 
 from optimizer.domain.workload import Contingency, Workload
 from optimizer.plan.audit_api import api_limits
@@ -14,8 +14,8 @@ from optimizer.plan.index import OptionKey, PlanIndex, SliceKey
 #: Shortfall that is rounding of continuous overflows: the solver's own feasibility tolerance is 1e-6 of a row.
 SERVICE_REL = 1e-6
 SERVICE_ABS_TPS = 1e-9
-#: Before floor: (1 - 0.9) x 10 is 0.9999999999999998 in floating point and means one replica that stays.
-FLOOR_HEDGE = 1e-9
+#: Before floor and ceil: (1 - 0.9) x 10 is 0.9999999999999998 in floating point and means one replica that stays.
+ROUNDING_HEDGE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -106,11 +106,11 @@ def _pending(index: PlanIndex, contingency: Contingency, pool: str, key: SliceKe
     left = []
     for option in in_use:
         count = index.counts(key, option)
-        spot_stays = floor((1.0 - contingency.spot_lost_frac) * count.spot_live + FLOOR_HEDGE)
+        spot_stays = floor((1.0 - contingency.spot_lost_frac) * count.spot_live + ROUNDING_HEDGE)
         left.append(count.firm_live + spot_stays)
     losses, lefts = [("", 0)], [tuple(left)]
     for position, option in enumerate(in_use):
-        lost = min(left[position], replicas_lost(index, contingency, option))
+        lost = min(left[position], replicas_lost(index, contingency, option, left[position]))
         if lost > 0:
             losses.append((option[1], lost))
             lefts.append((*left[:position], left[position] - lost, *left[position + 1 :]))
@@ -130,12 +130,16 @@ def _pending(index: PlanIndex, contingency: Contingency, pool: str, key: SliceKe
     return _Pending(contingency.contingency, pool, key, task, tuple(losses), tuple(lefts))
 
 
-def replicas_lost(index: PlanIndex, contingency: Contingency, option: OptionKey) -> int:
-    """Live replicas of one option that the bad day takes: replicas_lost + nodes_lost x those on one node, at least one each."""
+def replicas_lost(index: PlanIndex, contingency: Contingency, option: OptionKey, live: int) -> int:
+    """Replicas of one option that the bad day takes where `live` of them are live.
+
+    max(replicas_lost, ceil(replicas_lost_frac x live)) + nodes_lost x the replicas on one node, at least one each.
+    """
     row = index.options[option]
     gpus_per_node = index.node_types[row.node_type].gpus_per_node
     on_one_node = max(1, gpus_per_node * index.gpu_share(option) // row.gpus_per_replica)
-    return contingency.replicas_lost + contingency.nodes_lost * on_one_node
+    share = ceil(contingency.replicas_lost_frac * live - ROUNDING_HEDGE * max(1.0, live))
+    return max(contingency.replicas_lost, share) + contingency.nodes_lost * on_one_node
 
 
 def _overflow(

@@ -7,6 +7,7 @@ from math import fsum
 from optimizer.plan.index import PlanIndex
 from optimizer.plan.ledger import price_decision
 from optimizer.plan.plan import CostParts
+from optimizer.units import HOURS_PER_DAY
 
 #: Two sums of the same products in another order, and loads rounded to the solver's tolerance: 1e-6 of the cost.
 MONEY_REL = 1e-6
@@ -41,6 +42,11 @@ def recount_cost(index: PlanIndex) -> CostParts:
             if pue is None:
                 raise ValueError(f"site {offer.site} prices energy and has no pue")
             energy.append(node_hours * (index.node_types[offer.node_type].node_kw or 0.0) * pue * usd_per_kwh)
+    for cover in index.decision.covered:
+        offer = index.offers[cover.offer]
+        saved = index.weights[cover.day_type, cover.hour] * cover.nodes * offer.used_usd_per_node_h / offer.effective_frac
+        used.append(-saved)
+    discounts = [row.usd_per_h for row in index.decision.commitments for _ in range(HOURS_PER_DAY)]
     api = []
     for flow in index.decision.overflows:
         workload, terms = index.workloads[flow.workload], index.apis[flow.api]
@@ -56,7 +62,13 @@ def recount_cost(index: PlanIndex) -> CostParts:
             cached * terms.cached_input_usd_per_mtok,
         ]
     return CostParts(
-        held=fsum(held), used=fsum(used), upfront=fsum(upfront), api=fsum(api), energy=fsum(energy), site=fsum(site_rent)
+        held=fsum(held),
+        used=fsum(used),
+        upfront=fsum(upfront),
+        api=fsum(api),
+        energy=fsum(energy),
+        site=fsum(site_rent),
+        discounts=fsum(discounts),
     )
 
 

@@ -15,6 +15,8 @@ from optimizer.plan.index import PlanIndex, SliceKey
 ROUNDING_REL = 1e-9
 
 Market = tuple[str, bool]
+#: {GPUs per replica: {replicas that share a GPU: how many}}.
+Sizes = dict[int, dict[int, int]]
 
 
 def _at(key: SliceKey) -> str:
@@ -25,9 +27,9 @@ def _word(spot: bool) -> str:
     return "spot" if spot else "firm"
 
 
-def _needs(index: PlanIndex, key: SliceKey) -> dict[Market, dict[int, dict[int, int]]]:
-    """Replicas to place per node type and firm or spot: {GPUs per replica: {replicas that share a GPU: how many}}."""
-    needs: dict[Market, dict[int, dict[int, int]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(int)))
+def _needs(index: PlanIndex, key: SliceKey) -> dict[Market, Sizes]:
+    """Replicas to place per node type, and firm or spot."""
+    needs: dict[Market, Sizes] = defaultdict(lambda: defaultdict(lambda: defaultdict(int)))
     for option_key, count in index.replicas.get(key, {}).items():
         option = index.options[option_key]
         share = index.gpu_share(option_key)
@@ -47,17 +49,29 @@ def _nodes_in_use(index: PlanIndex, key: SliceKey) -> dict[Market, dict[tuple[st
     return nodes
 
 
+def _standing_nodes(index: PlanIndex) -> dict[str, int]:
+    """Nodes per type that pools hold in every hour, whatever runs (fixed_nodes)."""
+    standing: dict[str, int] = defaultdict(int)
+    for pool in index.case.pools:
+        if pool.fixed_nodes and pool.fixed_node_type:
+            standing[pool.fixed_node_type] += pool.fixed_nodes
+    return standing
+
+
 def check_nodes(index: PlanIndex) -> tuple[list[str], list[str]]:
     """Replicas of every node type fit on the nodes in use, firm and spot apart, whole replicas on whole nodes.
 
-    A replica larger than a node takes its nodes from one place. Returns (violations, notes): a packing that could be neither
-    found nor excluded is a note.
+    Nodes of a standing quota hold no replicas. A replica larger than a node takes its nodes from one place. Returns
+    (violations, notes): a packing that could be neither found nor excluded is a note.
     """
     violations, notes = [], []
     answers: dict[tuple[object, ...], Packing] = {}
+    standing = _standing_nodes(index)
     for key in index.weights:
-        in_use = _nodes_in_use(index, key)
-        for (type_name, spot), sizes in _needs(index, key).items():
+        in_use, needs = _nodes_in_use(index, key), _needs(index, key)
+        for type_name in standing:
+            needs.setdefault((type_name, False), {})
+        for (type_name, spot), sizes in needs.items():
             per_node = index.node_types[type_name].gpus_per_node
             places = in_use.get((type_name, spot), {})
             units = lcm(*(share for shares in sizes.values() for share in shares))
@@ -68,7 +82,14 @@ def check_nodes(index: PlanIndex) -> tuple[list[str], list[str]]:
                 for share, count in shares.items()
             }
             large = {size // per_node: sum(shares.values()) for size, shares in sizes.items() if size > per_node}
-            nodes = sum(places.values())
+            quota = 0 if spot else standing.get(type_name, 0)
+            nodes = sum(places.values()) - quota
+            if nodes < 0:
+                violations.append(
+                    f"nodes of {type_name}, {_at(key)}: {nodes + quota} in use, {quota} are a standing quota (fixed_nodes), "
+                    f"{-nodes} short"
+                )
+                continue
             needed = sum(size * count for size, count in small.items()) + per_node * units * sum(n * c for n, c in large.items())
             where = f"nodes of {type_name}, {_at(key)}"
             if needed > nodes * per_node * units:

@@ -50,6 +50,18 @@ def check_ids(case: Case, candidates: Candidates, decision: Decision) -> list[st
             messages.append(f"overflows: workload {flow.workload} is not in the case")
         if flow.api not in apis:
             messages.append(f"overflows: API {flow.api} is not in the case")
+    discounted = {(row.discount, row.offer) for row in case.discounts}
+    discounts = {name for name, _ in discounted}
+    for commitment in decision.commitments:
+        if commitment.discount not in discounts:
+            messages.append(f"commitments: discount {commitment.discount} is not in the case")
+    for cover in decision.covered:
+        if (cover.discount, cover.offer) not in discounted:
+            messages.append(f"covered: discount {cover.discount} does not cover offer {cover.offer}")
+    messages += [f"discount {name}: offer {offer} is not in the case" for name, offer in discounted if offer not in offers]
+    for pool in case.pools:
+        if pool.fixed_nodes and pool.fixed_node_type not in node_types:
+            messages.append(f"pool {pool.pool}: fixed_node_type {pool.fixed_node_type} is not in the case")
     for shift in decision.shifts:
         if shift.workload not in pool_of:
             messages.append(f"shifts: workload {shift.workload} is not in the case")
@@ -63,6 +75,7 @@ def check_ids(case: Case, candidates: Candidates, decision: Decision) -> list[st
         ("loads", decision.loads),
         ("overflows", decision.overflows),
         ("shifts", decision.shifts),
+        ("covered", decision.covered),
     ):
         for place in dict.fromkeys((row.day_type, row.hour) for row in rows):
             if place[0] not in days or not 0 <= place[1] < HOURS_PER_DAY:
@@ -80,6 +93,8 @@ def check_keys(decision: Decision) -> list[str]:
         ("loads", ((row.day_type, row.hour, row.workload, row.option) for row in decision.loads)),
         ("overflows", ((row.day_type, row.hour, row.workload, row.api) for row in decision.overflows)),
         ("shifts", ((row.day_type, row.hour, row.run_hour, row.workload) for row in decision.shifts)),
+        ("commitments", ((row.discount,) for row in decision.commitments)),
+        ("covered", ((row.day_type, row.hour, row.discount, row.offer) for row in decision.covered)),
     )
     for table, keys in tables:
         seen: set[tuple[object, ...]] = set()
@@ -123,7 +138,7 @@ def check_whole(decision: Decision) -> list[str]:
 
 
 def check_flows(decision: Decision) -> list[str]:
-    """Loads, overflows and shifts are finite and not negative."""
+    """Loads, overflows, shifts, commitments and covered nodes are finite and not negative."""
     messages = []
     for load in decision.loads:
         for value, kind in ((load.firm_tps, "firm"), (load.spot_tps, "spot")):
@@ -137,4 +152,11 @@ def check_flows(decision: Decision) -> list[str]:
         if not isfinite(shift.tps) or shift.tps < 0:
             hours = f"hour {shift.hour} to {shift.run_hour}"
             messages.append(f"shift of {shift.workload}, {shift.day_type} {hours}, is {shift.tps} tok/s")
+    for commitment in decision.commitments:
+        if not isfinite(commitment.usd_per_h) or commitment.usd_per_h < 0:
+            messages.append(f"commitment of discount {commitment.discount} is {commitment.usd_per_h} $/h")
+    for cover in decision.covered:
+        if not isfinite(cover.nodes) or cover.nodes < 0:
+            where = f"{cover.offer} by {cover.discount}, {cover.day_type} hour {cover.hour}"
+            messages.append(f"covered nodes of {where} are {cover.nodes}")
     return messages

@@ -164,6 +164,26 @@ def check_rollout(index: PlanIndex) -> list[str]:
     return messages
 
 
+def check_ready(index: PlanIndex) -> list[str]:
+    """Replicas live in an hour are paid from ready_hours before it, firm and spot apart, around midnight of the same day type."""
+    messages = []
+    for key, counts in index.replicas.items():
+        for option, count in counts.items():
+            for ahead in range(1, min(index.pools[option[0]].ready_hours, HOURS_PER_DAY - 1) + 1):
+                before = (key[0], (key[1] - ahead) % HOURS_PER_DAY)
+                paid = index.counts(before, option)
+                for kind, live, total in (
+                    ("firm", count.firm_live, paid.firm_total),
+                    ("spot", count.spot_live, paid.spot_total),
+                ):
+                    if total < live:
+                        messages.append(
+                            f"ready_hours of pool {option[0]}, option {option[1]}, {_at(before)}: {total} {kind} replicas, "
+                            f"{live} are live in hour {key[1]}"
+                        )
+    return messages
+
+
 def check_min_live(index: PlanIndex) -> list[str]:
     """Live replicas of every pool in every slice reach min_live."""
     messages = []

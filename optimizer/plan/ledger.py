@@ -2,7 +2,8 @@
 
 Rules of INPUTS, "Money": held offers pay in every hour of their window for new and existing nodes alike; every offer pays
 used_usd_per_node_h / effective_frac per node used; upfront is spread over the term; sites add energy (nodes used) and rent
-(nodes held). All figures are for an average day of the horizon: slice weights sum to 24 hours.
+(nodes held). A discount is a commitment in $/h, paid in every hour; nodes that it covers do not pay their use price. All figures
+are for an average day of the horizon: slice weights sum to 24 hours.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from optimizer.candidates.option import Candidates, Option
 from optimizer.domain.case import Case
 from optimizer.domain.market import ApiPrice, Offer
 from optimizer.domain.workload import Workload
-from optimizer.plan.plan import ApiCost, CostLedger, CostParts, Decision, OfferCost, PoolCost
-from optimizer.units import DAYS_PER_MONTH, mtok_per_hour, upfront_usd_per_day, usd_per_h_of_tps
+from optimizer.plan.plan import ApiCost, CostLedger, CostParts, Decision, DiscountCost, OfferCost, PoolCost
+from optimizer.units import DAYS_PER_MONTH, HOURS_PER_DAY, mtok_per_hour, upfront_usd_per_day, usd_per_h_of_tps
 
 #: The "pool" that pays for nodes held and not used.
 IDLE = "idle"
@@ -101,7 +102,7 @@ def price_decision(case: Case, candidates: Candidates, decision: Decision) -> Co
 
 
 def ledger_parts(ledger: CostLedger) -> CostParts:
-    """The ledger summed by part; `discounts` is 0, since no commitment discount can be bought."""
+    """The ledger summed by part."""
     parts = {part: fsum(line.usd_per_day for line in ledger.offers if line.part == part) for part in NODE_PARTS}
     return CostParts(
         held=parts["held"],
@@ -110,18 +111,45 @@ def ledger_parts(ledger: CostLedger) -> CostParts:
         api=fsum(line.usd_per_day for line in ledger.apis),
         energy=parts["energy"],
         site=parts["site"],
+        discounts=fsum(line.usd_per_day for line in ledger.discounts),
+    )
+
+
+@dataclass(frozen=True)
+class _Books:
+    """The decision by offer and slice. covered: nodes whose use a commitment pays; committed: that payment, $/h of the slice."""
+
+    weights: dict[tuple[str, int], float]
+    nodes_held: dict[str, int]
+    used: dict[str, dict[tuple[str, int], int]]
+    covered: dict[str, dict[tuple[str, int], float]]
+    committed: dict[str, dict[tuple[str, int], float]]
+
+
+def _books(case: Case, decision: Decision) -> _Books:
+    used: dict[str, dict[tuple[str, int], int]] = defaultdict(dict)
+    for use in decision.node_uses:
+        if use.used:
+            used[use.offer][use.day_type, use.hour] = use.used
+    rates = {(row.discount, row.offer): row.discounted_usd_per_node_h for row in case.discounts}
+    covered: dict[str, dict[tuple[str, int], float]] = defaultdict(lambda: defaultdict(float))
+    committed: dict[str, dict[tuple[str, int], float]] = defaultdict(lambda: defaultdict(float))
+    for row in decision.covered:
+        covered[row.offer][row.day_type, row.hour] += row.nodes
+        committed[row.offer][row.day_type, row.hour] += row.nodes * rates[row.discount, row.offer]
+    return _Books(
+        weights={(piece.day_type, piece.hour): piece.weight for piece in case.slices},
+        nodes_held={row.offer: row.nodes_new + row.nodes_existing for row in decision.nodes_new},
+        used=used,
+        covered=covered,
+        committed=committed,
     )
 
 
 def build_ledger(case: Case, candidates: Candidates, decision: Decision) -> CostLedger:
     """All lines of the bill that are not 0, in the order of the case's tables. KeyError for an id that the case does not know."""
-    weights = {(piece.day_type, piece.hour): piece.weight for piece in case.slices}
-    nodes_held = {row.offer: row.nodes_new + row.nodes_existing for row in decision.nodes_new}
-    used: dict[str, dict[tuple[str, int], int]] = defaultdict(dict)
-    for use in decision.node_uses:
-        if use.used:
-            used[use.offer][use.day_type, use.hour] = use.used
-    named = set(nodes_held) | set(used)
+    books = _books(case, decision)
+    named = set(books.nodes_held) | set(books.used)
     offers = [offer for offer in case.offers if offer.offer in named]
     for name in named - {offer.offer for offer in offers}:
         raise KeyError(name)
@@ -129,21 +157,26 @@ def build_ledger(case: Case, candidates: Candidates, decision: Decision) -> Cost
 
     lines = []
     for offer in offers:
-        held = nodes_held.get(offer.offer, 0)
-        node_hours = fsum(weights[key] * nodes for key, nodes in used[offer.offer].items())
-        rate = rates[offer.offer]
+        held, rate = books.nodes_held.get(offer.offer, 0), rates[offer.offer]
+        node_hours = fsum(books.weights[key] * nodes for key, nodes in books.used[offer.offer].items())
+        covered_hours = fsum(books.weights[key] * nodes for key, nodes in books.covered[offer.offer].items())
         for part, usd in (
             ("held", held * rate.held_per_day),
-            ("used", node_hours * rate.used_per_h),
+            ("used", (node_hours - covered_hours) * rate.used_per_h),
             ("upfront", held * rate.upfront_per_day),
             ("energy", node_hours * rate.energy_per_h),
             ("site", held * rate.site_per_day),
         ):
             if usd:
                 lines.append(OfferCost(offer=offer.offer, part=part, usd_per_day=usd))
-    apis = _api_lines(case, decision, weights)
-    pools = _pool_lines(case, candidates, decision, weights, offers, rates, nodes_held, used)
-    return CostLedger(offers=tuple(lines), apis=apis, pools=(*pools, *_api_pool_lines(case, apis)))
+    apis = _api_lines(case, decision, books.weights)
+    discounts = tuple(
+        DiscountCost(discount=row.discount, usd_per_day=row.usd_per_h * HOURS_PER_DAY)
+        for row in decision.commitments
+        if row.usd_per_h
+    )
+    pools = _pool_lines(case, candidates, decision, books, offers, rates)
+    return CostLedger(offers=tuple(lines), apis=apis, discounts=discounts, pools=(*pools, *_api_pool_lines(case, apis)))
 
 
 def _api_lines(case: Case, decision: Decision, weights: dict[tuple[str, int], float]) -> tuple[ApiCost, ...]:
@@ -177,44 +210,36 @@ def _pool_lines(
     case: Case,
     candidates: Candidates,
     decision: Decision,
-    weights: dict[tuple[str, int], float],
+    books: _Books,
     offers: list[Offer],
     rates: dict[str, NodeRates],
-    nodes_held: dict[str, int],
-    used: dict[str, dict[tuple[str, int], int]],
 ) -> list[PoolCost]:
     """Node cost by pool and GPU. A market is one node type, firm or spot, in one slice; its nodes in use are shared by GPUs."""
     gpu_of = {row.node_type: row.gpu for row in case.node_types}
+    gpus_per_node = {row.node_type: row.gpus_per_node for row in case.node_types}
     market_usd: dict[tuple[str, bool, str, int], float] = defaultdict(float)
     usd: dict[tuple[str, str], list[float]] = defaultdict(list)
     gpu_hours: dict[tuple[str, str], list[float]] = defaultdict(list)
-    gpus_per_node = {row.node_type: row.gpus_per_node for row in case.node_types}
 
     for offer in offers:
-        rate = rates[offer.offer]
-        held = nodes_held.get(offer.offer, 0)
+        rate, name = rates[offer.offer], offer.offer
+        held = books.nodes_held.get(name, 0)
         # What is paid by the day is owed for the hours in which the nodes can be used.
         holding_per_h = rate.holding_per_day / len(offer.hours) if offer.is_held else 0.0
         idle = (IDLE, gpu_of[offer.node_type])
-        for (day_type, hour), weight in weights.items():
-            nodes = used[offer.offer].get((day_type, hour), 0)
-            in_window = hour in offer.hours
+        for key, weight in books.weights.items():
+            nodes, in_window = books.used[name].get(key, 0), key[1] in offer.hours
             if nodes:
-                per_node = rate.using_per_h + (holding_per_h if in_window else 0.0)
-                market_usd[offer.node_type, offer.purchase == "spot", day_type, hour] += weight * nodes * per_node
+                covered, committed = books.covered[name].get(key, 0.0), books.committed[name].get(key, 0.0)
+                paid = nodes * (rate.using_per_h + (holding_per_h if in_window else 0.0)) - covered * rate.used_per_h + committed
+                market_usd[offer.node_type, offer.purchase == "spot", *key] += weight * paid
             if held and in_window and held != nodes:
                 usd[idle].append(weight * (held - nodes) * holding_per_h)
                 gpu_hours[idle].append(weight * (held - nodes) * gpus_per_node[offer.node_type])
 
-    takers: dict[tuple[str, bool, str, int], dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    options = {(option.pool, option.option): option for option in candidates.options}
-    for row in decision.replicas:
-        option = options[row.pool, row.option]
-        for spot, replicas in ((False, row.total - row.spot_total), (True, row.spot_total)):
-            if replicas:
-                takers[option.node_type, spot, row.day_type, row.hour][row.pool] += replicas * gpus_of_replica(option)
+    takers = _takers(case, candidates, decision, gpus_per_node)
     for market, shares in takers.items():
-        gpu, weight = gpu_of[market[0]], weights[market[2], market[3]]
+        gpu, weight = gpu_of[market[0]], books.weights[market[2], market[3]]
         total = fsum(shares.values())
         for pool, gpus in shares.items():
             usd[pool, gpu].append(market_usd[market] * gpus / total)
@@ -222,6 +247,8 @@ def _pool_lines(
     for market, market_total in market_usd.items():
         if market not in takers:
             usd[IDLE, gpu_of[market[0]]].append(market_total)
+    for gpu, unused in _unused_commitments(case, decision, books, gpu_of):
+        usd[IDLE, gpu].append(unused)
 
     order = [(pool.pool, gpu) for pool in case.pools for gpu in dict.fromkeys(gpu_of.values())]
     order += [(IDLE, gpu) for gpu in dict.fromkeys(gpu_of.values())]
@@ -230,3 +257,38 @@ def _pool_lines(
         for pool, gpu in dict.fromkeys(order)
         if (pool, gpu) in usd
     ]
+
+
+def _takers(
+    case: Case, candidates: Candidates, decision: Decision, gpus_per_node: dict[str, int]
+) -> dict[tuple[str, bool, str, int], dict[str, float]]:
+    """GPUs that each pool takes of each market: its replicas, and the nodes of its standing quota in every slice."""
+    takers: dict[tuple[str, bool, str, int], dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    options = {(option.pool, option.option): option for option in candidates.options}
+    for row in decision.replicas:
+        option = options[row.pool, row.option]
+        for spot, replicas in ((False, row.total - row.spot_total), (True, row.spot_total)):
+            if replicas:
+                takers[option.node_type, spot, row.day_type, row.hour][row.pool] += replicas * gpus_of_replica(option)
+    for pool in case.pools:
+        if pool.fixed_nodes and pool.fixed_node_type:
+            gpus = pool.fixed_nodes * gpus_per_node[pool.fixed_node_type]
+            for piece in case.slices:
+                takers[pool.fixed_node_type, False, piece.day_type, piece.hour][pool.pool] += gpus
+    return takers
+
+
+def _unused_commitments(case: Case, decision: Decision, books: _Books, gpu_of: dict[str, str]) -> list[tuple[str, float]]:
+    """What of each commitment covers no node, $/day, with the GPU of the first offer that it could cover."""
+    node_type_of = {offer.offer: offer.node_type for offer in case.offers}
+    unused = []
+    for commitment in decision.commitments:
+        rows = {row.offer: row.discounted_usd_per_node_h for row in case.discounts if row.discount == commitment.discount}
+        spent = fsum(
+            books.weights[row.day_type, row.hour] * row.nodes * rows[row.offer]
+            for row in decision.covered
+            if row.discount == commitment.discount
+        )
+        gpu = gpu_of[node_type_of[next(iter(rows))]]
+        unused.append((gpu, commitment.usd_per_h * HOURS_PER_DAY - spent))
+    return [(gpu, usd) for gpu, usd in unused if usd]

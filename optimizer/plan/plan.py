@@ -160,11 +160,19 @@ class ApiCost(Frozen):
     mtok_per_day: float
 
 
+class DiscountCost(Frozen):
+    """What one commitment costs, $/day, used or not."""
+
+    discount: str
+    usd_per_day: float
+
+
 class PoolCost(Frozen):
     """What one pool costs on one GPU generation, $/day, and the GPU-hours of an average day that its replicas take there.
 
     Nodes in use are shared hour by hour in proportion to the GPUs of the replicas on them, per node type, firm and spot apart.
-    pool "idle": nodes held and not used. gpu "API": what the pool spends on API overflow.
+    Standing nodes of a pool count as in use. pool "idle": nodes held and commitments bought that are not used. gpu "API": what
+    the pool spends on API overflow.
     """
 
     pool: str
@@ -174,10 +182,11 @@ class PoolCost(Frozen):
 
 
 class CostLedger(Frozen):
-    """Every dollar of a day: by who is paid (`offers` + `apis`), and by who causes it (`pools`). Each sums to the cost."""
+    """Every dollar of a day: `offers`, `apis` and `discounts` say who is paid, `pools` who causes it; both sum to the cost."""
 
     offers: tuple[OfferCost, ...] = ()
     apis: tuple[ApiCost, ...] = ()
+    discounts: tuple[DiscountCost, ...] = ()
     pools: tuple[PoolCost, ...] = ()
 
 

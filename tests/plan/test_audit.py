@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from optimizer.candidates.option import Candidates, Option
 from optimizer.domain.case import Case
-from optimizer.domain.market import Discount, Existing
+from optimizer.domain.market import Existing
 from optimizer.domain.policy import Policy
 from optimizer.plan.audit import AuditResult, audit_decision
 from optimizer.plan.plan import Decision, NodesNew, NodeUse, ReplicaCount
@@ -407,6 +407,30 @@ BROKEN: dict[str, tuple[Built, str]] = {
         with_table("api_prices", named("cloud", "api"), max_output_tps=None),
         "contingency surge, pool chat, weekday hour 0",
     ),
+    "share of replicas lost": (
+        with_table("contingencies", named("n+1", "contingency"), replicas_lost=0, replicas_lost_frac=0.21),
+        "after losing 2 of m|fp8|g8|4||",
+    ),
+    "not paid ahead": (
+        with_table("pools", named("chat", "pool"), ready_hours=1)._replace(
+            decision=RICH.decision.model_copy(
+                update={"replicas": change(RICH.decision.replicas, at("weekend", 0, pool="chat"), live=6, total=6)}
+            )
+        ),
+        "ready_hours of pool chat, option m|fp8|g8|4||, weekend hour 23: 4 firm replicas, 5 are live in hour 0",
+    ),
+    "standing quota": (
+        with_table("pools", named("bulk", "pool"), fixed_nodes=1, fixed_node_type="g8"),
+        "nodes of g8, weekday hour 0: firm replicas take 16 GPUs, 1 nodes in use have 8, 8 short",
+    ),
+    "standing quota without a node": (
+        with_table("pools", named("bulk", "pool"), fixed_nodes=3, fixed_node_type="g8"),
+        "nodes of g8, weekday hour 0: 2 in use, 3 are a standing quota (fixed_nodes), 1 short",
+    ),
+    "standing quota of an unknown type": (
+        with_table("pools", named("bulk", "pool"), fixed_nodes=1, fixed_node_type="x"),
+        "fixed_node_type x is not in the case",
+    ),
     # not understood
     "occupancy auto": (
         with_table("pools", named("bulk", "pool"), occupancy_frac=None),
@@ -416,21 +440,10 @@ BROKEN: dict[str, tuple[Built, str]] = {
         with_table("pools", named("bulk", "pool"), wait_prob_max_frac=0.1),
         "wait_prob_max_frac 0.1 is not audited",
     ),
-    "ready hours": (with_table("pools", named("bulk", "pool"), ready_hours=1), "ready_hours 1 is not audited"),
-    "fixed nodes": (with_table("pools", named("bulk", "pool"), fixed_nodes=1), "fixed_nodes 1 is not audited"),
-    "fixed node type": (with_table("pools", named("bulk", "pool"), fixed_node_type="g8"), "fixed_node_type g8 is not audited"),
-    "share of replicas lost": (
-        with_table("contingencies", named("n+1", "contingency"), replicas_lost_frac=0.1),
-        "contingency n+1: replicas_lost_frac 0.1 is not audited",
-    ),
     "zone": (with_table("contingencies", named("n+1", "contingency"), scope="zone"), "scope zone is not audited"),
     "on-demand not obtainable": (
         with_table("contingencies", named("n+1", "contingency"), on_demand_obtainable_frac=0.5),
         "on_demand_obtainable_frac 0.5 is not audited",
-    ),
-    "discounts": (
-        with_case(discounts=(Discount(discount="sp", offer="od8", discounted_usd_per_node_h=1.0),)),
-        "discount sp on offer od8 is not audited",
     ),
     "pool of a workload gone": (
         with_table("workloads", named("bulk", "workload"), pool="x"),

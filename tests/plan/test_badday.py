@@ -82,6 +82,15 @@ def test_replicas_that_share_a_gpu_are_lost_together_with_the_node() -> None:
     assert (row.lost_replicas, row.margin_tps) == (16, pytest.approx(0.0))
 
 
+def test_a_share_of_the_replicas_is_rounded_up_and_is_at_least_replicas_lost() -> None:
+    """28 % of 25 is 7 (7.000000000000001 in floating point); 29 % is 8; at least 9 where replicas_lost says so."""
+    for frac, lost, expected in ((0.28, 0, 7), (0.29, 0, 8), (0.29, 9, 9)):
+        row = replay([asks("a", 100.0)], [({"a": SMALL}, 25, 0)], replicas_lost_frac=frac, replicas_lost=lost)
+        assert row.lost_replicas == expected
+    row = replay([asks("a", 100.0)], [({"a": SMALL}, 4, 6)], spot_lost_frac=1.0, replicas_lost_frac=0.5)
+    assert row.lost_replicas == 2
+
+
 def test_no_more_is_lost_than_is_live() -> None:
     row = replay([asks("a", 100.0)], [({"a": SMALL}, 1, 0), ({"a": LARGE}, 1, 0)], replicas_lost=5)
     assert (row.lost_replicas, row.margin_tps) == (1, pytest.approx(0.0))

@@ -16,6 +16,7 @@ from optimizer.report.catalog_text import FitReport, Headers, Listed, PriceAge, 
 from optimizer.workbook import build
 from optimizer.workbook.catalog_checks import (
     CHECKED,
+    WITHOUT_GOODPUT,
     age_days,
     check_catalogs,
     default_stale_days,
@@ -31,7 +32,7 @@ from optimizer.workbook.joining import Spellings
 from optimizer.workbook.options import LoadOptions
 from optimizer.workbook.policy import read_policy
 from optimizer.workbook.rows import TableRow, parse_rows
-from optimizer.workbook.schema import MODELS, NODE_TYPES, OFFERS
+from optimizer.workbook.schema import API_PRICES, MODELS, NODE_TYPES, OFFERS
 from optimizer.workbook.values import Reading
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ def price_ages(folder: str | None, today: datetime.date) -> tuple[PriceAge, ...]
     """Every offer and API price with its age on the day `today`, oldest first."""
     problems = ProblemList()
     catalogs = open_catalogs(folder, problems)
-    tables = read_catalogs(catalogs, problems)
+    tables = read_catalogs(catalogs, problems, (OFFERS, API_PRICES))
     problems.raise_if_errors()
     ages = [
         PriceAge(
@@ -214,9 +215,9 @@ def import_offers(
 
 
 def _open(folder: str | None, problems: ProblemList) -> tuple[Inputs, ModelNames]:
-    """Every catalog as inputs of a case that has nothing else."""
+    """Every catalog but Goodput, as inputs of a case that has nothing else."""
     catalogs = open_catalogs(folder, problems)
-    tables = read_catalogs(catalogs, problems)
+    tables = read_catalogs(catalogs, problems, WITHOUT_GOODPUT)
     check_rows_alone(tables, problems)
     policy = read_policy(None, LoadOptions(), Reading(), problems)
     inputs = Inputs(tables, policy, catalogs, Reading(machine=True), catalogs.aliases("model"), catalogs.aliases("gpu"))
@@ -251,7 +252,8 @@ def _filtered(
 
     names = list(dict.fromkeys(name for row in rows if (name := name_of(row))))
     canonical = (spellings.find(value) if spellings is not None else None) or value
-    wanted = [name for name in names if join_key(name) == join_key(canonical)]
+    wanted = [name for name in names if name.casefold() == canonical.casefold()]
+    wanted = wanted or [name for name in names if join_key(name) == join_key(canonical)]
     wanted = wanted or [name for name in names if _words(value) <= _words(name)]
     if not wanted and rows and canonical == value:
         close = difflib.get_close_matches(value.casefold(), [name.casefold() for name in names], n=1, cutoff=0.5)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import datetime
 import io
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from optimizer.domain.names import join_key
@@ -17,11 +17,14 @@ from optimizer.errors import ProblemList
 from optimizer.units import MS_PER_S, W_PER_KW
 from optimizer.workbook.catalogs import ALIASES_FILE, Catalogs, open_catalogs
 from optimizer.workbook.checks_rows import check_rows_alone
+from optimizer.workbook.columns import Table
 from optimizer.workbook.rows import TableRow, TableRows, parse_rows, refuse_duplicates
 from optimizer.workbook.schema import API_PRICES, GOODPUT, MODELS, NODE_TYPES, OFFERS, SITES, policy_key
 from optimizer.workbook.values import Reading
 
 CHECKED = (NODE_TYPES, MODELS, GOODPUT, OFFERS, API_PRICES, SITES)
+#: All but the longest; for what has nothing to do with measurements.
+WITHOUT_GOODPUT = (NODE_TYPES, MODELS, OFFERS, API_PRICES, SITES)
 #: Weights may differ from parameters x bytes by so much: part of a checkpoint stays at a higher precision.
 WEIGHTS_TOLERANCE = 0.15
 #: A rate may exceed concurrency / TPOT by so much: rounding of the stored figures.
@@ -87,10 +90,10 @@ def age_days(row: TableRow, today: datetime.date) -> int | None:
     return None if as_of is None or as_of[0] is None else (today - as_of[0]).days
 
 
-def read_catalogs(catalogs: Catalogs, problems: ProblemList) -> dict[str, TableRows]:
+def read_catalogs(catalogs: Catalogs, problems: ProblemList, only: Iterable[Table] = CHECKED) -> dict[str, TableRows]:
     """The typed rows of every catalog that is there, by sheet name; problems of single cells are collected."""
     found = {}
-    for table in CHECKED:
+    for table in only:
         raw = catalogs.table(table)
         if raw is not None:
             found[table.sheet] = parse_rows(raw, Reading(machine=True), problems)

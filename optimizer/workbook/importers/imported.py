@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from optimizer.errors import ProblemList
-from optimizer.workbook.catalog_checks import check_ages, check_tables, read_catalogs
+from optimizer.workbook.catalog_checks import WITHOUT_GOODPUT, check_ages, check_tables, read_catalogs
 from optimizer.workbook.catalogs import Catalogs
 from optimizer.workbook.columns import Table
 from optimizer.workbook.rows import parse_rows
@@ -59,7 +59,7 @@ def check_imported(imported: Imported, catalogs: Catalogs, today: datetime.date,
     today, stale_days: for the age of prices. Warns too of ids that the catalogs hold already (ALREADY_IN_CATALOG): such rows
     replace, and must not be appended.
     """
-    others = read_catalogs(catalogs, ProblemList())
+    others = read_catalogs(catalogs, ProblemList(), WITHOUT_GOODPUT)
     found = ProblemList()
     raw = read_csv(imported.table, imported.csv_text(), imported.origin, found)
     rows = parse_rows(raw, Reading(machine=True), found)

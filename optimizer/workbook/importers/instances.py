@@ -107,7 +107,8 @@ class NodeTypeFinder:
             if len(cousins) == 1:
                 return cousins[0]
         if not cousins:
-            raise NotResolved(f"{instance.gpu}: not a GPU of the catalogs")
+            name = " ".join([instance.gpu, *(form.upper() for form in told if form not in instance.gpu.casefold())])
+            raise NotResolved(f"{name}: not a GPU of the catalogs")
         choice = " or ".join(cousins)
         example = f"--map '{instance.gpu}={cousins[0]}'"
         raise NotResolved(f"{instance.gpu}: form factor not stated; say which with {example} ({choice})")

@@ -113,14 +113,14 @@ def _skypilot_line(cells: Mapping[str, str], provider: str) -> _Listing | None:
 
 
 def _mib_stated(info: str) -> tuple[float, ...]:
-    """Memory of one GPU in GB from SkyPilot's GpuInfo, a dictionary written as text; empty where there is none."""
+    """Memory of one GPU in GB from SkyPilot's GpuInfo, a dictionary written as text; empty where it states none, or 0."""
     if not info.strip():
         return ()
     try:
         mib = float(ast.literal_eval(info)["Gpus"][0]["MemoryInfo"]["SizeInMiB"])
     except (ValueError, SyntaxError, TypeError, LookupError):
         return ()
-    return (mib / _MIB_PER_GIB * BYTES_PER_GIB / BYTES_PER_GB,)
+    return (mib / _MIB_PER_GIB * BYTES_PER_GIB / BYTES_PER_GB,) if mib > 0 else ()
 
 
 def _gpuhunt_line(cells: Mapping[str, str], provider: str) -> _Listing | None:
@@ -129,7 +129,7 @@ def _gpuhunt_line(cells: Mapping[str, str], provider: str) -> _Listing | None:
         return None
     stated = cells["gpu_memory"].strip()
     # Its "GB" are GiB for some clouds and 10^9 bytes for others; either reading may agree.
-    memory = (_amount(stated), _amount(stated) * BYTES_PER_GIB / BYTES_PER_GB) if stated else ()
+    memory = (_amount(stated), _amount(stated) * BYTES_PER_GIB / BYTES_PER_GB) if stated and _amount(stated) else ()
     spot = cells["spot"].strip().casefold() == "true"
     prices: dict[Purchase, float] = {"spot" if spot else "on_demand": _amount(cells["price"])} if cells["price"].strip() else {}
     return _Listing(
@@ -219,7 +219,7 @@ def _groups(
     listings: Iterator[_Listing], finder: NodeTypeFinder, request: PriceListRequest, left_out: LeftOut
 ) -> list[_Group]:
     """Lines that differ by zone alone, together; in the order of the file."""
-    regions = {join_key(region) for region in request.regions}
+    regions = {region.casefold() for region in request.regions}
     gpus = {join_key(gpu) for gpu in request.gpus}
     verdicts: dict[Instance, NodeType | str] = {}
     found: dict[tuple[str, str, str, Purchase], list[_Listing]] = {}
@@ -232,7 +232,7 @@ def _groups(
         if isinstance(verdict, str):
             left_out.add(verdict, name)
             continue
-        if (regions and join_key(listing.region) not in regions) or (gpus and join_key(verdict.gpu) not in gpus):
+        if (regions and listing.region.casefold() not in regions) or (gpus and join_key(verdict.gpu) not in gpus):
             continue
         if not any(listing.prices.values()):
             left_out.add("no price", f"{name} in {listing.region or 'no region'}")

@@ -34,7 +34,8 @@ def address(row: int, column: int) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """One non-empty cell. value: the cached value (None = a formula that was never computed). formula: its text, "" where there is none.
+    """One non-empty cell. value: the cached value (None = a formula that was never computed). formula: its text, "" where
+    there is none.
 
     number_format: Excel format code, "" unknown. error: the error text (#N/A) where the cell holds one.
     """
@@ -70,7 +71,8 @@ class Sheet:
 
 @dataclass
 class Book:
-    """An opened file. file: the path as the user gave it. limited: True where formulas, hidden rows and formats could not be seen.
+    """An opened file. file: the path as the user gave it. limited: True where formulas, hidden rows and formats were not
+    seen.
 
     defined_names: name -> reference text such as `Model!$D$8:$D$31`. sha256: of the file's bytes. kind: what the bytes are
     (xlsx, xlsb, ods, xls, text). dates_1904: the old Mac date system. warnings: what opening it found.

@@ -21,7 +21,8 @@ PROFILE_CHOICES = "--profile weekday-weekend, --profile percentile:95 or --profi
 
 @dataclass(frozen=True)
 class Point:
-    """One number at one moment. at: address of its hour cell. output, input: tok/s, or tokens where `counts`; None where the cell could not be read."""
+    """One number at one moment. at: address of its hour cell. output, input: tok/s, or tokens where `counts`; None where the
+    cell could not be read."""
 
     stamp: Stamp
     at: str
@@ -31,7 +32,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Series:
-    """The rows of one workload and day type ("" = all day types), in file order. counts: numbers are tokens of a row, not rates."""
+    """The rows of one workload and day type ("" = all day types), in file order. counts: tokens of a row, not rates."""
 
     workload: str
     day_type: str
@@ -90,7 +91,8 @@ class DayMaker:
             odd = next(point for point in points if point.stamp.zone != points[0].stamp.zone)
             self._error(
                 "MIXED_TIMEZONES",
-                f"{shown(odd.stamp)} has time zone {odd.stamp.zone or 'none'}, and rows above have {points[0].stamp.zone or 'none'}.",
+                f"{shown(odd.stamp)} has time zone {odd.stamp.zone or 'none'}, and rows above have "
+                f"{points[0].stamp.zone or 'none'}.",
                 "Write all rows in the local time of the users, without offsets.",
                 odd.at,
             )
@@ -198,7 +200,8 @@ class DayMaker:
         self._error(
             "IRREGULAR_TIMES",
             f"{shown(irregular.stamp)} does not follow the step of the other rows ({min(gaps) / SECONDS_PER_MINUTE:g} minutes).",
-            "Write one row for each hour (or each 5, 10, 15, 30 minutes); if each row is a request with its tokens, say --unit tok/row.",
+            "Write one row for each hour (or each 5, 10, 15, 30 minutes); if each row is a request "
+            "with its tokens, say --unit tok/row.",
             irregular.at,
         )
         return None
@@ -246,7 +249,8 @@ class DayMaker:
     def _whole_days(
         self, order: list[Day | None], by_day: dict[Day | None, dict[int, list[Point]]], size: int, events: bool
     ) -> list[Day | None]:
-        """Leave out a first day that starts late and a last day that stops early, with a warning; gaps inside stay for the check."""
+        """Leave out a first day that starts late and a last day that stops early, with a warning; gaps inside stay for the
+        check."""
         kept = list(order)
         for end, name in ((0, "first"), (-1, "last")):
             if len(kept) < 2:
@@ -292,19 +296,22 @@ class DayMaker:
 
     def _duplicate_fix(self, second: Point, points: list[Point]) -> str:
         return (
-            "Keep one row for each hour: delete the other, or, where rows are scenarios, hide all but one and say --hidden exclude. "
+            "Keep one row for each hour: delete the other, or, where rows are scenarios, hide all "
+            "but one and say --hidden exclude. "
             "On the day clocks go back, decide which of the two hours counts; they are never added up."
         )
 
     def _check_calendar(self, order: list[Day | None], by_day: dict[Day | None, dict[int, list[Point]]]) -> bool:
-        """Weekly statistics need days that follow one another; a missing day is a warning, for it changes only what days are counted."""
+        """Weekly statistics need days that follow one another; a missing day is a warning, for it changes only what days are
+        counted."""
         dates = [day for day in order if isinstance(day, datetime.date)]
         for before, after in itertools.pairwise(dates):
             if (after - before).days > 1:
                 point = by_day[after][min(by_day[after])][0]
                 self._warn(
                     "DAYS_MISSING",
-                    f"no rows from {before + datetime.timedelta(days=1)} to {after - datetime.timedelta(days=1)}; those days do not count.",
+                    f"no rows from {before + datetime.timedelta(days=1)} to "
+                    f"{after - datetime.timedelta(days=1)}; those days do not count.",
                     "",
                     point.at,
                 )

@@ -86,7 +86,7 @@ class Grid:
 
 
 def grid_of(sheet: Sheet, area: tuple[int, int, int, int] | None = None) -> Grid:
-    """The sheet, or the cells of one area (top, left, bottom, right) of it. Cells without value, formula or error are left out."""
+    """The sheet, or the cells of one area (top, left, bottom, right) of it. Blank cells are left out."""
     cells = {
         key: cell
         for key, cell in sheet.cells.items()

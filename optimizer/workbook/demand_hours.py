@@ -64,7 +64,8 @@ HEADER_BEGINNING = re.compile(r"\b(beginning|begin|begins|starting|start|starts|
 
 @dataclass(frozen=True)
 class Stamp:
-    """A moment as written: day (a date, a number of days, or None), seconds in it (86,400 for 24:00), zone text, and what the form implies.
+    """A moment as written: day (a date, a number of days, or None), seconds in it (86,400 for 24:00), zone text, and what the
+    form implies.
 
     days_either: the two dates that `03/04/2027` may be. ending: written as the end of its hour (HE 01). length_s: of a range such
     as 00:00-01:00, 0 otherwise.
@@ -80,7 +81,8 @@ class Stamp:
 
 @dataclass(frozen=True)
 class HourColumn:
-    """stamps: None where a cell is not an hour. serials: dates stored as plain numbers; shifted: number of rows read as hour-ending.
+    """stamps: None where a cell is not an hour. serials: dates stored as plain numbers; shifted: number of rows read as hour-
+    ending.
 
     unclear: hour-ending or hour-beginning cannot be told. both_ends: 0 and 24 appear in one column.
     """
@@ -293,7 +295,7 @@ def _of_days(days: float) -> Stamp:
 
 
 def _numeric_reader(numbers: list[float], dates_1904: bool) -> Callable[[float], Stamp | None] | None:
-    """What the plain numbers of the column are: hours, day fractions, decimal hours, HHMM, an hour index, serials or Unix time."""
+    """What the plain numbers of the column are: hours, day fractions, decimal hours, HHMM, an index, serials or Unix time."""
     if not numbers or min(numbers) < 0:
         return None
     low, high = min(numbers), max(numbers)
@@ -334,7 +336,8 @@ def _of_unix(seconds: float) -> Stamp:
 
 
 def _settle_dates(stamps: list[Stamp | None], locale: str | None) -> tuple[list[Stamp | None], bool]:
-    """Day first or month first, for the column as a whole: a date above 12 decides, else --locale, else days that follow one another."""
+    """Day first or month first, for the column as a whole: a date above 12 decides, else --locale, else days that follow one
+    another."""
     either = [stamp for stamp in stamps if stamp is not None and stamp.days_either]
     if not either:
         return stamps, False
@@ -387,7 +390,8 @@ def _step(stamps: Sequence[Stamp]) -> float:
 
 
 def _ends_at_midnight(stamps: Sequence[Stamp]) -> bool:
-    """Dated rows that start one step after midnight and end at a midnight: whole days only when they name the ends of their hours."""
+    """Dated rows that start one step after midnight and end at a midnight: whole days only when they name the ends of their
+    hours."""
     moments = sorted(absolute(stamp) for stamp in stamps)
     step = _step(stamps)
     return (

@@ -57,7 +57,8 @@ class ProfileStats:
 class DemandReport:
     """What was read for one workload, in tok/s, for a person to compare with what they sent.
 
-    unit: as found, e.g. `M tok/h`. demand_tps: day type -> 24 numbers. mean_tps: over the day types, weighted with their days where
+    unit: as found, e.g. `M tok/h`. demand_tps: day type -> 24 numbers. mean_tps: over the day types, weighted with their days
+    where
     these are known. peak_to_mean: None where the mean is 0. peak_hour: (day type, hour) of the peak. place: range of the
     demand, e.g. `Demand!B2:B25`. cached_frac: share of input tokens served from cache, where the forecast says so.
     """

@@ -1,4 +1,5 @@
-"""Numbers as people type them: a column of cells is read as a whole, so that one cell decides for its neighbours and nothing is guessed."""
+"""Numbers as people type them: a column of cells is read as a whole, so that one cell decides for its neighbours and nothing is
+guessed."""
 
 from __future__ import annotations
 
@@ -86,7 +87,8 @@ class NumberProblem:
 
 @dataclass(frozen=True)
 class NumberColumn:
-    """values: None where a cell could not be read. percent: how many of the cells were written in percent. texts: indexes of numbers that were text."""
+    """values: None where a cell could not be read. percent: how many of the cells were written in percent. texts: indexes of
+    numbers that were text."""
 
     values: tuple[float | None, ...]
     problems: tuple[NumberProblem, ...]
@@ -95,7 +97,8 @@ class NumberColumn:
 
 
 def _parse(text: str, decimal: str, thousands: str) -> float | None:
-    """The number under one convention; None where the text does not follow it. Thousands marks only before groups of three digits."""
+    """The number under one convention; None where the text does not follow it. Thousands marks only before groups of three
+    digits."""
     body, sign = text, 1.0
     if body.startswith("(") and body.endswith(")"):
         body, sign = body[1:-1].strip(), -1.0

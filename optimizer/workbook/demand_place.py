@@ -1,4 +1,5 @@
-"""Where in a book the demand stands: the sheet, the range or the table, by the options or by its words; one candidate or a refusal with the names."""
+"""Where in a book the demand stands: the sheet, the range or the table, by the options or by its words; one candidate or a
+refusal with the names."""
 
 from __future__ import annotations
 
@@ -263,7 +264,7 @@ def _no_table(book: Book, sheets: list[Sheet], problems: ProblemList, area: Area
     where = ", ".join(sheet.name for sheet in sheets[:5]) or "any visible sheet"
     lonely = _lonely_numbers(sheets) if area is None else ""
     if lonely:
-        fix = f"Write the hours beside {lonely}, or, if these are 0:00 to 23:00 in order, say --range {_quoted(lonely)} --unit tok/s."
+        fix = f"Write the hours beside {lonely}, or, if these are 0 to 23 in order, say --range {_quoted(lonely)} --unit tok/s."
     problems.error(
         "NO_DEMAND_TABLE",
         f"has no table with hours and a demand column on {where}.",

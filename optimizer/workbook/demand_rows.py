@@ -300,7 +300,8 @@ class RowReader:
         return found
 
     def check_footers(self, rows: Rows, pick: Pick, unit: Unit, values: dict[int, float]) -> None:
-        """Totals, averages and peaks must agree with the hours above; then they are ignored with a warning. values: raw number by row."""
+        """Totals, averages and peaks must agree with the hours above; then they are ignored with a warning. values: raw number
+        by row."""
         column = pick.column.column
         used = [row.row for row in rows.hours if row.row in values]
         if not used or len(used) < len(rows.hours):
@@ -318,12 +319,12 @@ class RowReader:
             label = text_of(self.grid.value(row, self.table.hour.column))
             before = [values[one] for one in used if one < row]
             if number is not None and not _agrees(label, number, [before, since, list(values.values())], unit):
+                named = clean(str(self.grid.value(row, self.table.hour.column) or "a number without a label"))
                 last = self.grid.at(used[-1], column)
                 top = self.grid.at(self.table.top, self.table.first_column)
                 self.error(
                     "TOTAL_DISAGREES",
-                    f"{clean(str(self.grid.value(row, self.table.hour.column) or 'a number without a label'))} is {number:,.10g}, which the "
-                    "hours above do not give.",
+                    f"{named} is {number:,.10g}, which the hours above do not give.",
                     f"Correct it or the hours, or leave it out with --range {self.sheet}!{top}:{last}.",
                     row,
                     column,

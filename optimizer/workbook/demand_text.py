@@ -1,4 +1,4 @@
-"""What `check` prints of the demand: a one-line chart, unit, peak, mean and peak-to-mean of each workload, as text and as JSON."""
+"""What `check` prints of the demand: a one-line chart, unit, peak, mean and peak-to-mean of each workload; text and JSON."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def demand_lines(reports: Iterable[DemandReport], *, ascii_only: bool = False) -
         day_type, hour = report.peak_hour
         on_day = f" on {day_type}" if len(report.demand_tps) > 1 else ""
         lines.append(
-            f"{report.workload}: peak {_tps(report.peak_tps)} at {hour:02d}:00{on_day}, mean {_tps(report.mean_tps)}, peak-to-mean {ratio}"
+            f"{report.workload}: peak {_tps(report.peak_tps)} at {hour:02d}:00{on_day}, mean "
+            f"{_tps(report.mean_tps)}, peak-to-mean {ratio}"
             f" (read from {report.place} in {report.unit})"
         )
         width = max(len(name) for name in report.demand_tps)
@@ -70,7 +71,8 @@ def _profile_lines(stats: ProfileStats) -> list[str]:
     lines = [f"series of {stats.days} days, peak-to-mean " + ", ".join(parts)] if parts else []
     if stats.burst_factor is not None:
         lines.append(
-            f"inside busy hours the highest {stats.step_minutes:g}-minute bin is {stats.burst_factor:.2f} x its hour's mean (burst_factor of Workloads)"
+            f"inside busy hours the highest {stats.step_minutes:g}-minute bin is "
+            f"{stats.burst_factor:.2f} x its hour's mean (burst_factor of Workloads)"
         )
     return lines
 

@@ -31,7 +31,8 @@ MEAN_WORDS = re.compile(r"^(average|avg|mean|mittel|mittelwert|durchschnitt|moye
 PEAK_WORDS = re.compile(r"^(peak|max|maximum|maximal|spitze|highest|pic|pico)\b")
 LOW_WORDS = re.compile(r"^(min|minimum|trough|low|lowest|valley)\b")
 OTHER_FOOTERS = re.compile(
-    r"^(note|notes|source|check|load factor|peak to mean|peak-to-mean|peak/mean|p\d\d|median|std|stdev|count|comment|growth|yoy|end|prepared|unit)\b"
+    r"^(note|notes|source|check|load factor|peak to mean|peak-to-mean|peak/mean|p\d\d|"
+    r"median|std|stdev|count|comment|growth|yoy|end|prepared|unit)\b"
 )
 
 

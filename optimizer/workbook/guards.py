@@ -257,7 +257,8 @@ def _refuse_damaged_package(shown: str) -> NoReturn:
 class PackageFacts:
     """What the guards learned about a package without parsing it.
 
-    sheet_bytes: unpacked sheet XML, shared strings and styles. elements: rows and cells in the sheets. has_formulas: a sheet holds a
+    sheet_bytes: unpacked sheet XML, shared strings and styles. elements: rows and cells in the sheets. has_formulas: a sheet
+    holds a
     formula. strict: strict OOXML. macros: macro parts. links: targets of external links.
     """
 
@@ -270,7 +271,8 @@ class PackageFacts:
 
 
 def inspect_package(data: bytes, shown: str) -> PackageFacts:
-    """Size, DOCTYPE and content checks of a zip package before any parser sees it. Raises Refused (FILE_TOO_LARGE, UNSAFE_FILE, CORRUPT_FILE)."""
+    """Size, DOCTYPE and content checks of a zip package before any parser sees it. Raises Refused (FILE_TOO_LARGE, UNSAFE_FILE,
+    CORRUPT_FILE)."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as package:
             infos = package.infolist()

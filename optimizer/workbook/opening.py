@@ -87,7 +87,7 @@ def _parse(data: bytes, kind: FileKind, facts: PackageFacts | None, shown: str, 
                     warnings=warnings,
                 )
             except Exception:
-                # openpyxl raises many kinds of errors on odd packages (KeyError, ValueError, TypeError, ...); calamine reads most of them.
+                # openpyxl raises many kinds of errors on odd packages (KeyError, ValueError, ...); calamine reads most of them.
                 reason = "an unusual or damaged package"
     from optimizer.workbook.opening_calamine import read_with_calamine
 

@@ -1,4 +1,5 @@
-"""Opens what openpyxl cannot (xls, xlsb, ods, strict or damaged packages, very large sheets) with calamine, in a process that can be ended."""
+"""Opens what openpyxl cannot (xls, xlsb, ods, strict or damaged packages, very large sheets) with calamine, in a process that
+can be ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Opens xlsx and xlsm with openpyxl, once for values and once for formulas, as sparse cells with formats, merges, tables and hidden rows."""
+"""Opens xlsx and xlsm with openpyxl, once for values and once for formulas, as sparse cells with formats, merges, tables and
+hidden rows."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ HIDDEN_COLUMNS_MAX = 16_384
 
 
 def read_with_openpyxl(data: bytes, *, has_formulas: bool) -> tuple[list[Sheet], dict[str, str], bool]:
-    """Sheets, defined names, and whether the 1904 date system is used. Raises whatever openpyxl raises on a package it cannot read.
+    """Sheets, defined names, and whether the 1904 date system is used. Raises whatever openpyxl raises on a package it cannot
+    read.
 
     Without formulas in the package one pass shows both values and formulas.
     """

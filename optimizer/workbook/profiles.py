@@ -44,7 +44,8 @@ class UnknownProfile(ValueError):
 def derive(
     days: Mapping[str, Mapping[Day, tuple[float, ...]]], profile: str
 ) -> dict[str, tuple[float, dict[str, tuple[float, ...]]]]:
-    """Day type -> (days it stands for, {series: 24 values}). days: series -> day -> 24 hourly values; all series have the same days.
+    """Day type -> (days it stands for, {series: 24 values}). days: series -> day -> 24 hourly values; all series have the
+    same days.
 
     weekday-weekend: the mean of each kind of day. percentile:N: in each hour the N-th percentile over the days (linear between
     ranks). peak-day: the day that holds the highest hour of all series together. Raises UnknownProfile with a sentence.
@@ -105,7 +106,8 @@ def percentile(values: Sequence[float], rank: float) -> float:
 
 
 def statistics(days: Mapping[Day, Bins], step_s: float) -> ProfileStats:
-    """Peak-to-mean of one series by day, week, hour and bin, and the burst factor inside busy hours. days: whole days, at least one."""
+    """Peak-to-mean of one series by day, week, hour and bin, and the burst factor inside busy hours. days: whole days, at least
+    one."""
     every = sorted(days, key=_order)
     hours = {day: days[day].hours() for day in every}
     all_hours = [value for day in every for value in hours[day]]

@@ -184,13 +184,18 @@ def hour_forms(hour: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Forged:
-    """A file and what is true of it. truth: the 24 numbers, None where it must be refused. benign: must be accepted. story: how it was made."""
+    """A file and what is true of it. truth: workload -> 24 numbers, None where it must be refused. benign: must be accepted. story: how it was made.
+
+    options, workloads: what the reader is told besides.
+    """
 
     data: bytes
     name: str
-    truth: tuple[float, ...] | None
+    truth: dict[str, tuple[float, ...]] | None
     benign: bool
     story: tuple[str, ...]
+    options: dict[str, Any] = field(default_factory=dict)
+    workloads: tuple[str, ...] | None = None
 
 
 def _one_in(draw: st.DrawFn, count: int) -> bool:
@@ -332,7 +337,7 @@ def forecasts(draw: st.DrawFn) -> Forged:
         sheets.append(other)
     data = write_xlsx(*sheets, date_1904=_one_in(draw, 8) and hour_form not in ("serial", "serial4"))
     data, name, harmed = _damage_package(draw, data, story)
-    return Forged(data, name, None if refuse else tuple(truth), benign and not harmed, tuple(story))
+    return Forged(data, name, None if refuse else {"demand": tuple(truth)}, benign and not harmed, tuple(story))
 
 
 def _damage_cell(sheet: Sheet, damage: str, at: tuple[int, int], hour_at: tuple[int, int], next_hour: tuple[int, int], stored: float, write: Any,
@@ -414,3 +419,181 @@ def _damage_package(draw: st.DrawFn, data: bytes, story: list[str]) -> tuple[byt
         case "empty_part":
             return repack(data, {sheet_part: b""}), "forecast.xlsx", True
     return data, "forecast.csv", False
+
+
+def _numbers(draw: st.DrawFn) -> tuple[float, ...]:
+    """24 numbers with a shape, so that an hour out of place shows."""
+    scale = draw(st.sampled_from([1.0, 0.37, 12.5, 1000.0]))
+    shift = draw(st.integers(0, 23))
+    return tuple(round(PROFILE[(hour + shift) % 24] * scale + hour / 8, 6) for hour in range(24))
+
+
+@st.composite
+def layouts(draw: st.DrawFn) -> Forged:
+    """Where the unit stands, how many header levels there are, percent, requests, formats that scale, and CSV."""
+    truth = _numbers(draw)
+    header, factor = draw(st.sampled_from(UNITS))
+    label, unit = draw(st.sampled_from([("tok/s", 1.0), ("k tok/s", 1e3), ("M tok/h", 1e6 / 3600), ("B tokens per day", 1e9 / 86400), ("tok/min", 1 / 60)]))
+    kind = draw(st.sampled_from(["unit_row", "unit_column", "unit_cell", "unit_text", "unit_option", "conflict", "levels", "percent", "percent_text", "requests",
+                                 "requests_column", "scaled", "scaled_twice", "csv_us", "csv_eu", "csv_plain", "across", "range", "wrong_total"]))
+    story = [kind, header, label]
+    sheet = demand_sheet("Demand", [value / unit for value in truth])
+    options: dict[str, Any] = {}
+    name, data, refuse = "forecast.xlsx", b"", False
+    shift = draw(st.integers(1, 3))
+    down = Sheet("Demand", {(row + shift, column): value for (row, column), value in sheet.cells.items()})
+    match kind:
+        case "unit_row":
+            sheet = Sheet("Demand", {(row + (row > 0), column): value for (row, column), value in sheet.cells.items()})
+            sheet.put(1, 1, label)
+            if draw(st.booleans()):
+                sheet.put(1, 0, "h")
+        case "unit_column":
+            sheet.put(0, 2, "Unit")
+            sheet.down(1, 2, [label] * 24)
+        case "unit_cell":
+            sheet = down
+            sheet.put(0, 0, "Unit")
+            sheet.put(0, 1, label)
+        case "unit_text":
+            sheet = down
+            sheet.put(0, 0, f"Unit: {label}")
+        case "unit_option":
+            options["unit"] = label
+        case "conflict":
+            sheet.put(0, 1, header)
+            options["unit"] = label
+            refuse = abs(factor - unit) > 1e-12
+            truth = tuple(value / unit * factor for value in truth)
+        case "levels":
+            cells = {(row + (row > 0), column): value for (row, column), value in demand_sheet("Chat", [value / factor for value in truth]).cells.items()}
+            sheet = Sheet("Demand", cells)
+            sheet.put(1, 1, header)
+            sheet.merges = [(0, 0, 1, 0)] if draw(st.booleans()) else []
+        case "percent" | "percent_text":
+            peak = max(truth)
+            shares = [value / peak for value in truth]
+            sheet = demand_sheet("% of peak", shares, number_format="0.0%")
+            if kind == "percent_text":
+                sheet = demand_sheet("Demand", [f"{100 * share:.9f}%" for share in shares])
+            options["peak"] = peak
+        case "requests":
+            each = draw(st.sampled_from([250.0, 12.5]))
+            sheet = demand_sheet("Requests/min", [value / each * 60 for value in truth])
+            options["tokens_per_request"] = each
+        case "requests_column":
+            sheet = demand_sheet("Requests/s", [value / (100 + hour) for hour, value in enumerate(truth)])
+            sheet.put(0, 2, "Output tokens per request")
+            sheet.down(1, 2, [100 + hour for hour in range(24)])
+        case "scaled":
+            sheet = demand_sheet("Output tok/s", truth, number_format=draw(st.sampled_from(["0.0,", "#,##0,,", '0.0,"k"'])))
+        case "scaled_twice":
+            sheet = demand_sheet("Output k tok/s", truth, number_format="#,##0.0,")
+            refuse = True
+        case "csv_us" | "csv_eu" | "csv_plain":
+            name = "forecast.csv"
+            truth = tuple(round(value / factor, 2) * factor for value in truth)
+            texts = [f"{value / factor:.2f}" for value in truth]
+            if kind == "csv_us":
+                lines = [f'Hour,"{header}"', *(f'{hour},"{float(text):,.2f}"' for hour, text in enumerate(texts))]
+            elif kind == "csv_eu":
+                lines = [f"Hour;{header}", *(f"{hour};{_eu(float(text))}" for hour, text in enumerate(texts))]
+            else:
+                lines = [f"Hour\t{header}", *(f"{hour:02d}:00\t{text}" for hour, text in enumerate(texts))]
+            data = "\r\n".join(lines).encode(draw(st.sampled_from(["utf-8", "utf-8-sig", "utf-16"])))
+        case "across":
+            sheet = Sheet("Demand", {(0, 0): "Pool", (0, 1): "Unit", (1, 0): "chat", (1, 1): label})
+            form = draw(st.sampled_from(["text", "int", "ampm", "time", "h", "range"]))
+            for hour, value in enumerate(truth):
+                sheet.put(0, 2 + hour, hour_forms(hour)[form])
+                sheet.put(1, 2 + hour, value / unit)
+        case "range":
+            options["range"], options["unit"] = "B2:B25", label
+            order = draw(st.permutations(range(24)))
+            sheet = demand_sheet("Demand", [truth[hour] / unit for hour in order], order)
+        case "wrong_total":
+            sheet = demand_sheet(header, [value / factor for value in truth])
+            sheet.put(25, 0, "Total")
+            sheet.put(25, 1, sum(truth) / factor * draw(st.sampled_from([1.01, 0.97, 2.0])))
+            refuse = True
+    return Forged(data or write_xlsx(sheet), name, None if refuse else {"demand": truth}, not refuse, tuple(story), options)
+
+
+@st.composite
+def series(draw: st.DrawFn) -> Forged:
+    """Dated rows of several days or of steps under an hour, with the option that makes a day of them, and sometimes a gap or a repeat."""
+    step = draw(st.sampled_from([5, 10, 15, 30, 60]))
+    days = draw(st.sampled_from([1, 2, 3]))
+    base = _numbers(draw)
+    wave = [1 + 0.1 * ((index * 7) % 5 - 2) for index in range(60 // step)]
+    start = datetime.datetime(2026, 12, draw(st.integers(1, 20)))
+    rows = [(start + datetime.timedelta(minutes=step * index), base[(index * step // 60) % 24] * (1 + index * step // 1440) * wave[index % len(wave)])
+            for index in range(days * 1440 // step)]
+    wanted = draw(st.integers(0, days - 1))
+    how = draw(st.sampled_from(["mean", "max"]))
+    options: dict[str, Any] = {}
+    if step < 60:
+        options["resample"] = how
+    if days > 1:
+        options["day"] = (start + datetime.timedelta(days=wanted)).date().isoformat()
+    factor = (max(wave) if how == "max" else sum(wave) / len(wave)) if step < 60 else wave[0]
+    truth = tuple(value * (1 + (wanted if days > 1 else 0)) * factor for value in base)
+    form = draw(st.sampled_from(["cell", "iso", "german", "serial"]))
+    damage = draw(st.sampled_from(["none", "none", "gap", "repeat", "shuffle"]))
+    victim = draw(st.integers(1, len(rows) - 2))
+    hit = days == 1 or rows[victim][0].date().isoformat() == options.get("day")
+    if damage == "gap":
+        del rows[victim]
+    elif damage == "repeat":
+        rows.insert(victim, rows[victim])
+    elif damage == "shuffle":
+        rows = rows[victim:] + rows[:victim]
+    write = {"cell": lambda moment: moment, "iso": lambda moment: moment.isoformat(), "german": lambda moment: moment.strftime("%d.%m.%Y %H:%M"),
+             "serial": lambda moment: (moment - datetime.datetime(1899, 12, 30)) / datetime.timedelta(days=1)}[form]
+    sheet = demand_sheet("Output tok/s", [value for _, value in rows], [write(moment) for moment, _ in rows], "Timestamp")
+    refuse = damage in ("gap", "repeat") and hit
+    return Forged(write_xlsx(sheet), "forecast.xlsx", None if refuse else {"demand": truth}, damage in ("none", "shuffle"),
+                  (f"{step} min", f"{days} days", form, damage), options)
+
+
+NAMES = ("chat", "batch", "Code-Gen", "w1", "m", "b", "K 2", "input", "agent tok", "eu west", "total chat", "gpt 1000")
+
+
+@st.composite
+def fleets(draw: st.DrawFn) -> Forged:
+    """Several workloads in wide or long form, as the Workloads sheet names them."""
+    names = tuple(draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=4, unique=True)))
+    truth = {name: tuple(value * (index + 1) for value in _numbers(draw)) for index, name in enumerate(names)}
+    form = draw(st.sampled_from(["wide", "long", "wide_day_type", "wide_total"]))
+    sheet = Sheet("Demand")
+    refuse = False
+    damage = draw(st.sampled_from(["none", "none", "none", "unknown", "missing", "case"]))
+    shown = {name: name.upper() if damage == "case" else name for name in names}
+    if form == "long":
+        for column, text in enumerate(("workload", "hour", "output_tps")):
+            sheet.put(0, column, text)
+        rows = [(shown[name], hour, truth[name][hour]) for name in names for hour in range(24)]
+        rows = draw(st.permutations(rows)) if draw(st.booleans()) else rows
+        for index, cells in enumerate(rows, 1):
+            for column, cell in enumerate(cells):
+                sheet.put(index, column, cell)
+    else:
+        sheet.put(0, 0, "hour")
+        sheet.down(1, 0, range(24))
+        for column, name in enumerate(names, 1):
+            sheet.put(0, column, f"{shown[name]} output tok/s")
+            sheet.down(1, column, truth[name])
+        if form == "wide_total":
+            sheet.put(0, len(names) + 1, "Total output tok/s")
+            sheet.down(1, len(names) + 1, [sum(truth[name][hour] for name in names) for hour in range(24)])
+    workloads = names
+    if damage == "unknown" and len(names) > 1:
+        workloads, refuse = names[1:], True
+    elif damage == "missing":
+        workloads, refuse = (*names, "another"), True
+    return Forged(write_xlsx(sheet), "forecast.xlsx", None if refuse else truth, not refuse, (form, damage, *names), {}, workloads)
+
+
+def everything() -> st.SearchStrategy[Forged]:
+    """All kinds of files."""
+    return st.one_of(forecasts(), forecasts(), layouts(), series(), fleets())

@@ -141,6 +141,7 @@ WALKS = [
     Walk("NO_DEMAND_TABLE", lambda: Sheet("Plan", {(3 + h, 2): v for h, v in enumerate(PROFILE)}), {"range": "Plan!C4:C27", "unit": "tok/s"}),
     Walk("NO_DEMAND_TABLE", lambda: Sheet("Plan", {(0, 0): "hello"}), good=demand_sheet),
     Walk("HIDDEN_ROWS", edited(lambda sheet: sheet.hidden_rows.add(4)), {"hidden": "include"}),
+    Walk("NO_DEMAND_ROWS", edited(lambda sheet: sheet.hidden_rows.update(range(1, 25))), {"hidden": "include"}, before={"hidden": "exclude"}),
     Walk("HIDDEN_COLUMNS", edited(lambda sheet: sheet.hidden_columns.add(2), source=with_column("High tok/s", DOUBLE)), {"hidden": "exclude"}),
     Walk("INPUT_AND_OUTPUT_MIXED", lambda: demand_sheet("Input + output tok/s"), good=demand_sheet),
     Walk("SEVERAL_DEMAND_COLUMNS", with_column("High tok/s", DOUBLE), {"column": "Output tok/s"}),

@@ -72,16 +72,14 @@ class Rows:
 
     def solve(self, time_limit_s: float) -> tuple[float, np.ndarray[Any, Any]] | None:
         """(cost, columns) of a proven optimum, or None where there is no solution."""
-        if self.entries:
-            rows, columns, factors = zip(*self.entries, strict=True)
-        else:
-            rows, columns, factors = (), (), ()
+        self.row([(self.column(0.0), 1.0)])  # a program has at least a column and an entry
+        rows, columns, factors = zip(*self.entries, strict=True)
         matrix = coo_array((factors, (rows, columns)), shape=(len(self.row_low), len(self.low))).tocsr()
         result = milp(
             np.array(self.cost),
             integrality=np.array(self.whole),
             bounds=Bounds(np.array(self.low), np.array(self.high)),
-            constraints=LinearConstraint(matrix, np.array(self.row_low), np.array(self.row_high)) if self.row_low else (),
+            constraints=LinearConstraint(matrix, np.array(self.row_low), np.array(self.row_high)),
             options={"mip_rel_gap": 0.0, "time_limit": time_limit_s},
         )
         if result.status == 2:
@@ -198,6 +196,29 @@ class Oracle:
         """Least cost in $ per average day, or None where the case is infeasible."""
         solution = self.rows.solve(time_limit_s)
         return None if solution is None else solution[0]
+
+    def fewest_offers(self, cost: float, time_limit_s: float = 60.0) -> int:
+        """The fewest offers in use at that cost (relative slack 1e-9). Spoils the program for `solve`.
+
+        An offer with existing nodes is in use whatever is decided, and is not counted.
+        """
+        rows = self.rows
+        terms = [(column, usd) for column, usd in enumerate(rows.cost) if usd]
+        rows.row(terms, high=cost * (1 + 1e-9) - rows.constant)
+        rows.cost = [0.0] * len(rows.cost)
+        rows.constant = 0.0
+        for offer in self.offers:
+            if self.case.nodes_existing(offer.offer) > 0:
+                continue
+            in_use = rows.column(1, cost=1.0, whole=True)
+            amounts = [column for (name, _), column in self.used.items() if name == offer.offer]
+            if offer.offer in self.lots:
+                amounts.append(self.lots[offer.offer])
+            for column in amounts:
+                rows.row([(column, 1.0), (in_use, -rows.high[column])], high=0.0)
+        solution = rows.solve(time_limit_s)
+        assert solution is not None
+        return round(solution[0])
 
     # ------------------------------------------------------------------ bounds
 
@@ -531,3 +552,8 @@ class Oracle:
 def oracle_cost(case: Case, candidates: Candidates, time_limit_s: float = 60.0) -> float | None:
     """Least cost in $ per average day of the case, proven at gap 0; None where infeasible. Else raises OracleFailed."""
     return Oracle(case, candidates).solve(time_limit_s)
+
+
+def oracle_fewest_offers(case: Case, candidates: Candidates, cost: float, time_limit_s: float = 60.0) -> int:
+    """Fewest offers in use among the plans of that cost; offers with existing nodes are not counted."""
+    return Oracle(case, candidates).fewest_offers(cost, time_limit_s)

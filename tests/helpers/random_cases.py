@@ -298,7 +298,7 @@ class _Maker:
         held_part, used_part = {
             "reserved": (rng.uniform(0.5, 0.8), 0.0),
             "flex": (rng.uniform(0.2, 0.4), rng.uniform(0.3, 0.6)),
-            "owned": (rng.uniform(0.2, 0.5), 0.0),
+            "owned": (rng.uniform(0.1, 0.4), 0.0),
             "on_demand": (0.0, rng.uniform(0.9, 1.6)),
             "spot": (0.0, rng.uniform(0.3, 0.7)),
         }[kind]
@@ -340,10 +340,10 @@ class _Maker:
             sites.append(
                 Site(
                     site=name,
-                    racks=rng.randint(1, 4) if racks else None,
-                    kw_per_rack=round(most_kw * rng.uniform(0.9, 3.5), 1) if racks and by_kw else None,
-                    slots_per_rack=rng.randint(1, 4) if racks and (not by_kw or rng.random() < 0.5) else None,
-                    total_kw=round(most_kw * rng.uniform(1.5, 9), 1) if self.has("total_kw", 0.8) else None,
+                    racks=rng.randint(1, 3) if racks else None,
+                    kw_per_rack=round(most_kw * rng.uniform(0.9, 2.5), 1) if racks and by_kw else None,
+                    slots_per_rack=rng.randint(1, 3) if racks and (not by_kw or rng.random() < 0.5) else None,
+                    total_kw=round(most_kw * rng.uniform(1.0, 5.0), 1) if self.has("total_kw", 0.8) else None,
                     pue=rng.choice((1.0, 1.2, 1.35)),
                     usd_per_kwh=rng.choice((0.05, 0.12, 0.3)) if self.has("energy", 0.8) else 0.0,
                     usd_per_kw_month=rng.choice((90.0, 180.0)) if self.has("kw_month", 0.8) else 0.0,

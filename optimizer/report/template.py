@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from optimizer.report.template_example import example_tables
+from optimizer.report.template_example import example_tables, write_example
 from optimizer.report.template_sheets import ALARM_FILL, ALARM_INK, BAND_FILL, LINE, Book, open_workbook, set_up_page
 from optimizer.units import HOURS_PER_DAY
 from optimizer.workbook.demand_units import parse_unit
+
+__all__ = ["TEMPLATE_VERSION", "UNITS", "write_example", "write_template"]
 
 #: Counts up when the layout changes; the importer shows it in messages about old templates.
 TEMPLATE_VERSION = 1

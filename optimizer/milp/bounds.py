@@ -9,17 +9,34 @@ from __future__ import annotations
 from optimizer.milp.prep import BadDay, PoolData, PoolSlice, Prep
 from optimizer.units import ceil_hedged
 
+_NO_LIMIT = 10**9
+
 
 def replica_bound(pool: PoolData, piece: PoolSlice, k: int) -> int:
     """Largest useful number of live firm replicas of option k in that slice (spot needs at most this too, see `spot_bound`)."""
+    return min(alone_bound(pool, piece, k), *_stated(pool.most_live[k], _supply(pool, k)), _NO_LIMIT)
+
+
+def alone_bound(pool: PoolData, piece: PoolSlice, k: int) -> int:
+    """Live replicas of option k that serve all its workloads alone, every bad day included, whatever can be had of them."""
     most = ceil_hedged(_alone(piece.serve_max_tps, piece.mean_tps[k]))
     if piece.total_firm_tps > 0:
         for day in pool.bad_days:
             needed = ceil_hedged((1 + day.surge_frac) * _alone(piece.firm_tps, piece.mean_tps[k]))
             most = max(most, _enough_after_loss(day, k, needed))
-    most += pool.pool.min_live
-    limit = pool.most_live[k]
-    return most if limit is None else min(most, limit)
+    return most + pool.pool.min_live
+
+
+def _supply(pool: PoolData, k: int) -> int | None:
+    """Replicas of option k that can be had: on firm nodes, and on spot nodes too where the pool need not tell them apart."""
+    firm, spot = pool.firm_supply[k], pool.spot_supply[k]
+    if pool.spot_mode != "any" or firm is None:
+        return firm
+    return None if spot is None else firm + spot
+
+
+def _stated(*limits: int | None) -> list[int]:
+    return [limit for limit in limits if limit is not None]
 
 
 def _enough_after_loss(day: BadDay, k: int, needed: int) -> int:
@@ -39,9 +56,10 @@ def _alone(tps: tuple[float, ...], mean_tps: tuple[float, ...]) -> float:
 
 def spot_bound(pool: PoolData, piece: PoolSlice, k: int) -> int:
     """Largest useful number of live spot replicas: enough that what stays after the worst partial spot loss serves alone."""
-    most = replica_bound(pool, piece, k)
+    most = min(alone_bound(pool, piece, k), *_stated(pool.most_live[k]), _NO_LIMIT)
     partial = [day.spot_lost_frac for day in pool.bad_days if 0 < day.spot_lost_frac < 1]
-    return max([most, *(ceil_hedged(most / (1 - frac)) + 1 for frac in partial)])
+    most = max([most, *(ceil_hedged(most / (1 - frac)) + 1 for frac in partial)])
+    return min(most, *_stated(pool.spot_supply[k]), _NO_LIMIT)
 
 
 def total_replicas(live: int, rollout_frac: float) -> int:

@@ -44,6 +44,8 @@ def _limit_dominated(pool: PoolData) -> PoolData:
         bad_days=tuple(day.keep_options(kept) for day in pool.bad_days),
         slices=tuple(replace(piece, mean_tps=tuple(piece.mean_tps[k] for k in kept)) for piece in pool.slices),
         most_live=tuple(limits[k] for k in kept),
+        firm_supply=tuple(pool.firm_supply[k] for k in kept),
+        spot_supply=tuple(pool.spot_supply[k] for k in kept),
     )
 
 

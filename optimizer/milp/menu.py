@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from optimizer.milp.bounds import replica_bound, total_replicas
+from optimizer.milp.bounds import alone_bound, replica_bound, total_replicas
 from optimizer.milp.prep import BadDay, PoolData, PoolSlice, Prep
 from optimizer.units import ROUNDING_HEDGE
 
@@ -125,12 +125,11 @@ def _grid_points(pool: PoolData, piece: PoolSlice, node_type: str, step: int) ->
     """Grid points 0..n-1 (in steps) along that node type: up to where its leanest option serves the whole slice alone."""
     if piece.total_serve_tps <= 0:
         return 1
-    alone = min(
-        size * total_replicas(replica_bound(pool, piece, k), piece.rollout_frac)
-        for k, (option, size) in enumerate(zip(pool.options, pool.sizes, strict=True))
-        if option.node_type == node_type and pool.most_live[k] is None
-    )
-    return -(-alone // step) + 1
+    members = [k for k, option in enumerate(pool.options) if option.node_type == node_type and pool.most_live[k] is None]
+    alone = min(pool.sizes[k] * total_replicas(alone_bound(pool, piece, k), piece.rollout_frac) for k in members)
+    # All units that can be had, as if in one piece: a little more than fits is no harm, the node rows see to it.
+    had = [pool.sizes[k] * (total_replicas(replica_bound(pool, piece, k), piece.rollout_frac) + 1) for k in members]
+    return -(-min(alone, max(had)) // step) + 1
 
 
 def _levels(days: tuple[BadDay, ...], mean_tps: tuple[float, ...], most: tuple[int, ...]) -> list[Level]:

@@ -102,6 +102,7 @@ class PoolData:
     """One pool: what it may run on and what it must survive.
 
     most_live[k]: whole plans need no more live replicas of option k than this (None = no such limit; see dominance).
+    firm_supply[k], spot_supply[k]: replicas of option k that fit on all nodes that can be had (None = no stated limit).
     sizes[k]: what a replica of option k takes of its node type, in units (a GPU is `units_per_gpu` of them).
     spot_mode: none (no spot), any (spot and firm need not be told apart), sep (spot replicas of their own).
     """
@@ -114,6 +115,8 @@ class PoolData:
     spot_mode: str
     slices: tuple[PoolSlice, ...]
     most_live: tuple[int | None, ...]
+    firm_supply: tuple[int | None, ...]
+    spot_supply: tuple[int | None, ...]
 
 
 @dataclass(frozen=True)
@@ -225,8 +228,13 @@ def _pool_slice(case: Case, candidates: Candidates, pool: Pool, day_type: str, h
         )
         for option in candidates.options_of(pool.pool)
     )
+    absorbs = any(row.api_absorbs for row in case.contingencies_of(pool.pool))
     apis = tuple(
-        tuple(api_terms(case.api(api), workload, day_type, hour) for api in workload.api if hour in case.api(api).hours)
+        _worth_having(
+            case,
+            tuple(api_terms(case.api(api), workload, day_type, hour) for api in workload.api if hour in case.api(api).hours),
+            all_of_them=absorbs,
+        )
         for workload in workloads
     )
     serve_max = tuple(_serve_max(workload, day_type, hour) for workload in workloads)
@@ -237,6 +245,20 @@ def _pool_slice(case: Case, candidates: Candidates, pool: Pool, day_type: str, h
     )
     rollout_frac = pool.rollout_frac if hour in pool.rollout_hours else 0.0
     return PoolSlice(demand, serve_max, firm, mean, rollout_frac, apis, overflow_max)
+
+
+def _worth_having(case: Case, apis: tuple[ApiTerms, ...], *, all_of_them: bool) -> tuple[ApiTerms, ...]:
+    """Without those that an API without limits undercuts or equals; where a bad day counts on stated limits, all of them."""
+    unlimited = [api for api in apis if not _is_limited(case.api(api.api))]
+    if all_of_them or not unlimited:
+        return apis
+    cheapest = min(unlimited, key=lambda api: api.usd_per_h_per_tps)
+    return tuple(api for api in apis if api is cheapest or api.usd_per_h_per_tps < cheapest.usd_per_h_per_tps)
+
+
+def _is_limited(row: ApiPrice) -> bool:
+    limits = (row.max_output_tps, row.max_input_tps, row.max_total_tps, row.max_rpm)
+    return any(limit is not None for limit in limits)
 
 
 def arrival_hours(workload: Workload, hour: int) -> tuple[int, ...]:
@@ -282,7 +304,28 @@ def _pool_data(
     types = {option.node_type for option in options}
     has_spot = pool.spot_max_frac > 0 and any(o.purchase == "spot" and o.node_type in types for o in candidates.offers)
     mode = "sep" if has_spot else "none"
-    return PoolData(pool, case.workloads_of(pool.pool), options, sizes, bad_days, mode, slices, (None,) * len(options))
+    supply = [
+        tuple(
+            None if nodes is None else nodes * option.gpus_per_node * units_per_gpu[option.node_type] // size
+            for option, size in zip(options, sizes, strict=True)
+            for nodes in [_most_nodes(case, candidates, option.node_type, spot=spot)]
+        )
+        for spot in (False, True)
+    ]
+    return PoolData(
+        pool, case.workloads_of(pool.pool), options, sizes, bad_days, mode, slices, (None,) * len(options), supply[0], supply[1]
+    )
+
+
+def _most_nodes(case: Case, candidates: Candidates, node_type: str, *, spot: bool) -> int | None:
+    """Nodes of that type that can be had at once, firm or spot; None where an offer states no limit."""
+    total = 0
+    for offer in candidates.offers:
+        if offer.node_type == node_type and (offer.purchase == "spot") == spot:
+            if offer.max_nodes is None:
+                return None
+            total += offer.max_nodes + case.nodes_existing(offer.offer)
+    return total
 
 
 def _spot_mode(prep: Prep, pool: PoolData) -> str:

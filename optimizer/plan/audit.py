@@ -11,7 +11,7 @@ from math import isfinite
 from optimizer.candidates.option import Candidates
 from optimizer.domain.base import Frozen
 from optimizer.domain.case import Case
-from optimizer.domain.workload import Contingency, Pool
+from optimizer.domain.workload import Pool
 from optimizer.plan.audit_badday import check_bad_days
 from optimizer.plan.audit_discounts import check_discounts
 from optimizer.plan.audit_money import check_money
@@ -96,9 +96,4 @@ def check_understood(case: Case) -> list[str]:
     for workload in case.workloads:
         if workload.pool not in {pool.pool for pool in case.pools}:
             messages.append(f"workload {workload.workload}: pool {workload.pool} is not in the case")
-    bad_day_defaults = Contingency(contingency="", pools=())
-    for row in case.contingencies:
-        for field in ("scope", "on_demand_obtainable_frac"):
-            if getattr(row, field) != getattr(bad_day_defaults, field):
-                messages.append(f"contingency {row.contingency}: {field} {getattr(row, field)} is not audited")
     return messages

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import ceil, floor
+from math import floor
 
 from optimizer.domain.workload import Contingency, Workload
-from optimizer.plan.audit_api import api_limits
-from optimizer.plan.dispatch import Absorber, Limit, Task, largest_scales, largest_scales_by_lp
+from optimizer.plan.audit_regiven import Place, replicas_anew, takes_nodes, zones
+from optimizer.plan.bad_day_terms import ROUNDING_HEDGE, overflow_on, replicas_lost
+from optimizer.plan.dispatch import Task, largest_scales, largest_scales_by_lp
 from optimizer.plan.index import OptionKey, PlanIndex, SliceKey
 
 #: Shortfall that is rounding of continuous overflows: the solver's own feasibility tolerance is 1e-6 of a row.
 SERVICE_REL = 1e-6
 SERVICE_ABS_TPS = 1e-9
-#: Before floor and ceil: (1 - 0.9) x 10 is 0.9999999999999998 in floating point and means one replica that stays.
-ROUNDING_HEDGE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -23,7 +22,8 @@ class Replayed:
     """One bad day of one pool in one slice, at its worst loss.
 
     margin_tps: how much more than asked_tps (the surged demand, in the forecast's proportions) could be served; negative = short.
-    lost: the option that lost lost_replicas, "" where losing none is as bad as any.
+    nodes_lost: which nodes went first, in words ("" = none). lost: the option that then lost lost_replicas, "" where losing none
+    is as bad as any.
     """
 
     contingency: str
@@ -32,6 +32,7 @@ class Replayed:
     hour: int
     asked_tps: float
     margin_tps: float
+    nodes_lost: str
     lost: str
     lost_replicas: int
 
@@ -48,29 +49,32 @@ class _Pending:
     contingency: str
     pool: str
     key: SliceKey
+    nodes_lost: str
     task: Task
     losses: tuple[tuple[str, int], ...]
     lefts: tuple[tuple[int, ...], ...]
 
 
 def replay_bad_days(index: PlanIndex) -> list[Replayed]:
-    """All bad days in the order contingency, pool, day type, hour. Only demand that cannot wait is asked for."""
-    pending = list(_all_pending(index))
+    """The worst of every bad day, pool and slice, by contingency and slice. Only demand that cannot wait is asked for."""
+    pending = [entry for row in index.case.contingencies for key in index.weights for entry in _pending_of(index, row, key)]
     programs = list(dict.fromkeys((entry.task, left) for entry in pending if not entry.task.closed_form for left in entry.lefts))
     solved = dict(zip(programs, largest_scales_by_lp(programs), strict=True))
-    replayed = []
+    worst: dict[tuple[str, str, SliceKey], Replayed] = {}
     for entry in pending:
         if entry.task.closed_form:
             scales = largest_scales(entry.task, entry.lefts)
         else:
             scales = [solved[entry.task, left] for left in entry.lefts]
-        worst = min(range(len(scales)), key=scales.__getitem__)
+        tightest = min(range(len(scales)), key=scales.__getitem__)
         asked = sum(entry.task.asked_tps)
-        lost, lost_replicas = entry.losses[worst]
-        day_type, hour = entry.key
-        margin = (scales[worst] - 1.0) * asked
-        replayed.append(Replayed(entry.contingency, entry.pool, day_type, hour, asked, margin, lost, lost_replicas))
-    return replayed
+        margin = (scales[tightest] - 1.0) * asked
+        where = (entry.contingency, entry.pool, entry.key)
+        if where not in worst or margin < worst[where].margin_tps:
+            worst[where] = Replayed(
+                entry.contingency, entry.pool, *entry.key, asked, margin, entry.nodes_lost, *entry.losses[tightest]
+            )
+    return list(worst.values())
 
 
 def check_bad_days(index: PlanIndex) -> list[str]:
@@ -78,7 +82,9 @@ def check_bad_days(index: PlanIndex) -> list[str]:
     messages = []
     for row in replay_bad_days(index):
         if not row.survived:
-            loss = f"after losing {row.lost_replicas} of {row.lost}" if row.lost else "with nothing lost"
+            lost = [row.nodes_lost] if row.nodes_lost else []
+            lost += [f"{row.lost_replicas} of {row.lost}"] if row.lost else []
+            loss = f"after losing {' and then '.join(lost)}" if lost else "with nothing lost"
             messages.append(
                 f"contingency {row.contingency}, pool {row.pool}, {row.day_type} hour {row.hour}: {loss} the rest is "
                 f"{-row.margin_tps:.6g} tok/s short of {row.asked_tps:.6g} tok/s"
@@ -86,39 +92,67 @@ def check_bad_days(index: PlanIndex) -> list[str]:
     return messages
 
 
-def _all_pending(index: PlanIndex) -> Iterator[_Pending]:
-    for contingency in index.case.contingencies:
-        for pool in index.case.pools:
-            if pool.pool not in contingency.pools:
-                continue
-            for key in index.weights:
-                active = [
-                    row
-                    for row in index.workloads_of[pool.pool]
-                    if not row.deferrable_hours and index.demand_tps(row.workload, key) > 0
-                ]
-                if active:
-                    yield _pending(index, contingency, pool.pool, key, active)
+def _pending_of(index: PlanIndex, contingency: Contingency, key: SliceKey) -> Iterator[_Pending]:
+    """What has to be asked of one contingency in one slice: of every pool, and for every zone where one is lost."""
+    asking = []
+    for pool in index.case.pools:
+        workloads = index.workloads_of[pool.pool]
+        active = [row for row in workloads if not row.deferrable_hours and index.demand_tps(row.workload, key) > 0]
+        if pool.pool in contingency.pools and active:
+            asking.append((pool.pool, active))
+    if not asking:
+        return
+    if not takes_nodes(contingency):
+        for pool_name, active in asking:
+            yield _pending(index, contingency, pool_name, key, active, "", _live_left(index, contingency, pool_name, key))
+        return
+    for zone in zones(index, contingency, key):
+        anew = replicas_anew(index, contingency, key, zone, asking)
+        for pool_name, active in asking:
+            left = {option: count for option, count in anew.items() if option[0] == pool_name and count > 0}
+            yield _pending(index, contingency, pool_name, key, active, _nodes_lost(contingency, zone), left)
 
 
-def _pending(index: PlanIndex, contingency: Contingency, pool: str, key: SliceKey, active: list[Workload]) -> _Pending:
-    in_use = [option for option, count in index.replicas.get(key, {}).items() if option[0] == pool and count.live > 0]
-    left = []
-    for option in in_use:
-        count = index.counts(key, option)
-        spot_stays = floor((1.0 - contingency.spot_lost_frac) * count.spot_live + ROUNDING_HEDGE)
-        left.append(count.firm_live + spot_stays)
-    losses, lefts = [("", 0)], [tuple(left)]
-    for position, option in enumerate(in_use):
+def _nodes_lost(contingency: Contingency, zone: Place | None) -> str:
+    words = []
+    if contingency.on_demand_obtainable_frac < 1:
+        words.append(f"{1 - contingency.on_demand_obtainable_frac:.0%} of the on-demand nodes")
+    if zone is not None:
+        words.append(f"all nodes of {' '.join(part for part in zone if part) or 'the zone without a name'}")
+    return " and ".join(words)
+
+
+def _live_left(index: PlanIndex, contingency: Contingency, pool: str, key: SliceKey) -> dict[OptionKey, int]:
+    """Live replicas per option in use, after spot is lost: floor((1 - s) x n) of the spot ones stay."""
+    left = {}
+    for option, count in index.replicas.get(key, {}).items():
+        if option[0] == pool and count.live > 0:
+            spot_stays = floor((1.0 - contingency.spot_lost_frac) * count.spot_live + ROUNDING_HEDGE)
+            left[option] = count.firm_live + spot_stays
+    return left
+
+
+def _pending(
+    index: PlanIndex,
+    contingency: Contingency,
+    pool: str,
+    key: SliceKey,
+    active: list[Workload],
+    nodes_lost: str,
+    live: dict[OptionKey, int],
+) -> _Pending:
+    left = tuple(live.values())
+    losses, lefts = [("", 0)], [left]
+    for position, option in enumerate(live):
         lost = min(left[position], replicas_lost(index, contingency, option, left[position]))
         if lost > 0:
             losses.append((option[1], lost))
             lefts.append((*left[:position], left[position] - lost, *left[position + 1 :]))
 
     surge = 1.0 + contingency.demand_surge_frac
-    overflow, absorbers = _overflow(index, contingency, pool, key, active)
+    overflow, absorbers = overflow_on(index, contingency, pool, key, active)
     per_replica = []
-    for option in in_use:
+    for option in live:
         shares = (index.replica_per_tps(option, workload.workload, key) for workload in active)
         per_replica.append(tuple(1.0 / share if share else 0.0 for share in shares))
     task = Task(
@@ -127,62 +161,4 @@ def _pending(index: PlanIndex, contingency: Contingency, pool: str, key: SliceKe
         overflow_tps=overflow,
         absorbers=absorbers,
     )
-    return _Pending(contingency.contingency, pool, key, task, tuple(losses), tuple(lefts))
-
-
-def replicas_lost(index: PlanIndex, contingency: Contingency, option: OptionKey, live: int) -> int:
-    """Replicas of one option that the bad day takes where `live` of them are live.
-
-    max(replicas_lost, ceil(replicas_lost_frac x live)) + nodes_lost x the replicas on one node, at least one each.
-    """
-    row = index.options[option]
-    gpus_per_node = index.node_types[row.node_type].gpus_per_node
-    on_one_node = max(1, gpus_per_node * index.gpu_share(option) // row.gpus_per_replica)
-    share = ceil(contingency.replicas_lost_frac * live - ROUNDING_HEDGE * max(1.0, live))
-    return max(contingency.replicas_lost, share) + contingency.nodes_lost * on_one_node
-
-
-def _overflow(
-    index: PlanIndex, contingency: Contingency, pool: str, key: SliceKey, active: list[Workload]
-) -> tuple[tuple[float, ...], tuple[Absorber, ...]]:
-    """Per active workload what APIs take for certain, and the APIs whose limits couple several of them."""
-    planned = index.overflows.get(key, {})
-    sure = [0.0] * len(active)
-    absorbers = []
-    apis = dict.fromkeys(api for workload in active for api in workload.api)
-    for name in apis:
-        api = index.apis[name]
-        users = tuple(position for position, workload in enumerate(active) if name in workload.api)
-        limits = _headrooms(index, name, pool, key, active) if contingency.api_absorbs and key[1] in api.hours else None
-        if limits is None:
-            for position in users:
-                sure[position] += planned.get((active[position].workload, name), 0.0)
-        elif len(users) == 1:
-            uses = [(limit.headroom, limit.use[users[0]]) for limit in limits]
-            sure[users[0]] += min(headroom / use for headroom, use in uses if use > 0)
-        else:
-            absorbers.append(Absorber(users, limits))
-    return tuple(sure), tuple(absorbers)
-
-
-def _headrooms(index: PlanIndex, name: str, pool: str, key: SliceKey, active: list[Workload]) -> tuple[Limit, ...] | None:
-    """The stated limits of an API less what other pools plan there; None where it absorbs nothing beyond the plan.
-
-    That is where it states no max_output_tps, or a workload does not say what it takes of a stated limit.
-    """
-    api = index.apis[name]
-    if api.max_output_tps is None:
-        return None
-    planned = index.overflows.get(key, {})
-    limits = []
-    for limit in api_limits(index, api, key):
-        if any(limit.uses[workload.workload] is None for workload in active if name in workload.api):
-            return None
-        others = sum(
-            tps * (limit.uses[workload] or 0.0)
-            for (workload, api_name), tps in planned.items()
-            if api_name == name and index.workloads[workload].pool != pool
-        )
-        uses = tuple(limit.uses[workload.workload] or 0.0 for workload in active)
-        limits.append(Limit(max(0.0, limit.limit - others), uses))
-    return tuple(limits)
+    return _Pending(contingency.contingency, pool, key, nodes_lost, task, tuple(losses), tuple(lefts))

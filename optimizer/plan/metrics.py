@@ -250,4 +250,5 @@ def tightest_margins(case: Case, candidates: Candidates, decision: Decision) -> 
                 hour=replayed.hour,
                 margin_tps=replayed.margin_tps,
             )
-    return tuple(tightest.values())
+    order = [(row.contingency, pool.pool) for row in case.contingencies for pool in case.pools]
+    return tuple(tightest[key] for key in order if key in tightest)

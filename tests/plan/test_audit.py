@@ -440,11 +440,6 @@ BROKEN: dict[str, tuple[Built, str]] = {
         with_table("pools", named("bulk", "pool"), wait_prob_max_frac=0.1),
         "wait_prob_max_frac 0.1 is not audited",
     ),
-    "zone": (with_table("contingencies", named("n+1", "contingency"), scope="zone"), "scope zone is not audited"),
-    "on-demand not obtainable": (
-        with_table("contingencies", named("n+1", "contingency"), on_demand_obtainable_frac=0.5),
-        "on_demand_obtainable_frac 0.5 is not audited",
-    ),
     "pool of a workload gone": (
         with_table("workloads", named("bulk", "workload"), pool="x"),
         "workload bulk: pool x is not in the case",

@@ -45,8 +45,7 @@ def zones(index: PlanIndex, contingency: Contingency, key: SliceKey) -> list[Pla
         for offer in index.case.offers
         if used.get(offer.offer) or (index.held(offer.offer) and key[1] in offer.hours)
     ]
-    nowhere: list[Place | None] = [None]
-    return list(dict.fromkeys(there)) or nowhere
+    return list(dict.fromkeys(there)) or [None]
 
 
 def replicas_anew(
@@ -61,11 +60,12 @@ def replicas_anew(
     program = _Program()
     scale = program.column(cost=-1.0)
     counts: dict[OptionKey, list[int]] = {}
+    nothing: list[OptionKey | None] = [None]
     _give_out(index, contingency, key, zone, [pool for pool, _ in asking], left, program, counts)
     for pool, active in asking:
         options = [option for option in counts if option[0] == pool]
-        losing = [option for option in options if _can_lose(index, contingency, option)]
-        for lost in losing or [None]:
+        losing: list[OptionKey | None] = [option for option in options if _can_lose(index, contingency, option)]
+        for lost in losing or nothing:
             stays = {option: [(column, 1.0) for column in counts[option]] for option in options}
             if lost is not None:
                 stays[lost] = _after_loss(index, contingency, lost, counts[lost], program)

@@ -157,7 +157,7 @@ def column_width(column: Column, texts: list[str]) -> float:
     """A width in characters that shows the usual cell on one line and the header on at most three."""
     longest = max((len(text) for text in texts), default=0)
     header = max((len(word) for word in column.label.split()), default=8)
-    return min(max(header + 2, longest + 2, len(column.label) / 3 + 2, 9), 36)
+    return min(max(header + 2, longest + 2, len(column.label) / 3 + 2, 9), 48)
 
 
 def explain(column: Column) -> str:

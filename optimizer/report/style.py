@@ -74,7 +74,8 @@ def number_formats(currency: str) -> dict[str, str]:
         "pct": "0.0%",
         "pct2": "0.00%",
         "date": "yyyy-mm-dd",
-        "bool": "General",
+        # Excel shows logical values as they are; LibreOffice 7.4 fails at printing one that has no format of its own and a rule.
+        "bool": '"TRUE";"TRUE";"FALSE"',
         "sci": "0E+00",
     }
 

@@ -128,7 +128,10 @@ class PlanSheet:
 
     def master(self, address: str, value: bool) -> None:
         """The master check in the frozen head."""
-        fmt = self.book.formats.custom(bold=True, align="center", border=1, border_color="#5F6B73")
+        formats = self.book.formats
+        fmt = formats.custom(
+            bold=True, align="center", border=1, border_color="#5F6B73", num_format=formats.number("bool")
+        )
         self.formula(MASTER_ROW, 1, f"={address}", value, "bool", fmt=fmt)
         self.show_flags(MASTER_ROW, 1, MASTER_ROW, 1)
 

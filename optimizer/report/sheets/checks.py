@@ -184,7 +184,7 @@ def fill_checks(sheet: PlanSheet, places: Places, figures: Figures) -> bool:
     master = all(check.ok for check in rows)
     sheet.text(MASTER_CELL[0], 0, "All checks together", fmt=formats.custom(bold=True))
     sheet.formula(*MASTER_CELL, f"=AND({grid.span_here('ok')})", master, "bool",
-                  fmt=formats.custom(bold=True, align="center", border=1))
+                  fmt=formats.custom(bold=True, align="center", border=1, num_format=formats.number("bool")))
     sheet.show_flags(*MASTER_CELL, *MASTER_CELL)
     sheet.finish(freeze=(grid.first, 1), repeat=(0, grid.top + 1))
     return master

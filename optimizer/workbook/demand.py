@@ -191,7 +191,7 @@ class _DemandReader:
         weights = (
             {one.day_type: one.days for one in derived}
             if derived is not None
-            else {name: self.days.get(name, 1.0) for name in known}
+            else {name: self.days.get(name) or 1.0 for name in known}
         )
         found: dict[tuple[str, str], DemandSeries] = {}
         for one, days in zip(series, made, strict=True):

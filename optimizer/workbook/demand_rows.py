@@ -319,12 +319,12 @@ class RowReader:
             label = text_of(self.grid.value(row, self.table.hour.column))
             before = [values[one] for one in used if one < row]
             if number is not None and not _agrees(label, number, [before, since, list(values.values())], unit):
-                named = clean(str(self.grid.value(row, self.table.hour.column) or "a number without a label"))
+                label_text = clean(str(self.grid.value(row, self.table.hour.column) or "a number without a label"))
                 last = self.grid.at(used[-1], column)
                 top = self.grid.at(self.table.top, self.table.first_column)
                 self.error(
                     "TOTAL_DISAGREES",
-                    f"{named} is {number:,.10g}, which the hours above do not give.",
+                    f"{label_text} is {number:,.10g}, which the hours above do not give.",
                     f"Correct it or the hours, or leave it out with --range {self.sheet}!{top}:{last}.",
                     row,
                     column,

@@ -11,7 +11,7 @@ from optimizer.workbook.demand_days import Point, Series
 from optimizer.workbook.demand_find import Table
 from optimizer.workbook.demand_load import Loaded
 from optimizer.workbook.demand_model import ONLY_DAY_TYPE, ONLY_WORKLOAD
-from optimizer.workbook.demand_rows import Rows
+from optimizer.workbook.demand_rows import LISTED_MAX, Rows
 from optimizer.workbook.demand_words import clean, words
 from optimizer.workbook.reader_options import ReaderOptions
 
@@ -142,6 +142,8 @@ class SeriesMaker:
             name = match_workload(text, known) if text else ""
             if name is None and text not in unknown:
                 unknown.add(text)
+                if len(unknown) > LISTED_MAX:
+                    continue
                 fix = (
                     f"Use one of {', '.join(known)}, or add it to DayTypes."
                     if self.day_types is not None

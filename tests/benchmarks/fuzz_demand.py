@@ -1,8 +1,10 @@
-"""The long fuzz of the forecast reader, and its bounds on time and memory: `python -m tests.benchmarks.fuzz_demand [files] [seed]`."""
+"""The long fuzz of the forecast reader, and its bounds on time and memory.
+
+Run `python -m tests.benchmarks.fuzz_demand [files] [seed]`.
+"""
 
 from __future__ import annotations
 
-import resource
 import subprocess
 import sys
 import tempfile
@@ -12,8 +14,9 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
+from tests.workbook.forge import PROFILE, demand_sheet, write_xlsx
+from tests.workbook.forgeries import Forged, everything
 from tests.workbook.formats import package
-from tests.workbook.forge import PROFILE, Forged, demand_sheet, everything, write_xlsx
 from tests.workbook.judging import judge
 
 FILES = 5000
@@ -30,7 +33,9 @@ def fuzz(files: int, start: int) -> int:
     with tempfile.TemporaryDirectory() as folder:
 
         @seed(start)
-        @settings(max_examples=files, database=None, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+        @settings(
+            max_examples=files, database=None, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate]
+        )
         @given(everything())
         def run(forged: Forged) -> None:
             nonlocal slowest
@@ -51,14 +56,24 @@ def fuzz(files: int, start: int) -> int:
 def million_rows() -> int:
     """A sheet of a million formatted rows: seconds and memory of reading it in a process of its own."""
     main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-    rows = ['<row r="1"><c r="A1" t="inlineStr"><is><t>Hour</t></is></c><c r="B1" t="inlineStr"><is><t>Output tok/s</t></is></c></row>']
-    rows += [f'<row r="{hour + 2}"><c r="A{hour + 2}"><v>{hour}</v></c><c r="B{hour + 2}"><v>{value}</v></c></row>' for hour, value in enumerate(PROFILE)]
+    rows = [
+        '<row r="1"><c r="A1" t="inlineStr"><is><t>Hour</t></is></c>'
+        '<c r="B1" t="inlineStr"><is><t>Output tok/s</t></is></c></row>'
+    ]
+    rows += [
+        f'<row r="{hour + 2}"><c r="A{hour + 2}"><v>{hour}</v></c><c r="B{hour + 2}"><v>{value}</v></c></row>'
+        for hour, value in enumerate(PROFILE)
+    ]
     rows += [f'<row r="{row}" spans="1:2"><c r="A{row}" s="0"/><c r="B{row}" s="0"/></row>' for row in range(26, 1_048_577)]
-    return timed("a million formatted rows", package(f'<worksheet xmlns="{main}"><sheetData>{"".join(rows)}</sheetData></worksheet>'), MILLION_S)
+    return timed(
+        "a million formatted rows",
+        package(f'<worksheet xmlns="{main}"><sheetData>{"".join(rows)}</sheetData></worksheet>'),
+        MILLION_S,
+    )
 
 
 _SCRIPT = """
-import sys, time
+import resource, sys, time
 from optimizer.workbook.demand import read_demand
 from optimizer.workbook.demand_text import demand_lines
 from optimizer.workbook.opening import open_book
@@ -66,7 +81,9 @@ from optimizer.workbook.opening_openpyxl import read_with_openpyxl
 import openpyxl
 began = time.perf_counter()
 lines = demand_lines(read_demand(open_book(sys.argv[1])).reports)
-print(f"{time.perf_counter() - began:.3f}", lines[0].split(",")[0])
+seconds = time.perf_counter() - began
+memory = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+print(f"{seconds:.3f} {memory / 1024:.0f}", lines[0].split(",")[0])
 """
 
 
@@ -75,13 +92,14 @@ def timed(name: str, data: bytes, limit_s: float) -> int:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "forecast.xlsx"
         path.write_bytes(data)
-        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
         began = time.perf_counter()
         done = subprocess.run([sys.executable, "-c", _SCRIPT, str(path)], capture_output=True, text=True, check=True)
         whole = time.perf_counter() - began
-        memory = max(before, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss) / 1024
-    inside = float(done.stdout.split()[0])
-    say(f"{name}: {whole:.2f} s as a process, {inside:.2f} s after imports (limit {limit_s:g}), {memory:.0f} MB at most (limit {MILLION_MB:g})")
+    inside, memory = (float(word) for word in done.stdout.split()[:2])
+    say(
+        f"{name}: {whole:.2f} s as a process, {inside:.2f} s after imports (limit {limit_s:g}), "
+        f"{memory:.0f} MB at most (limit {MILLION_MB:g})"
+    )
     return int(inside > limit_s or memory > MILLION_MB)
 
 

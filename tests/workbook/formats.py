@@ -1,4 +1,4 @@
-"""Forecasts in formats that no library here writes: xls (saved by LibreOffice, packed), xlsb, ods, strict OOXML and encrypted containers, by hand."""
+"""Forecasts in formats that no library here writes: xls (saved by LibreOffice, packed); xlsb, ods, strict OOXML by hand."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ def xls() -> bytes:
 
 def ods(values: Sequence[Any] = PROFILE, *, encrypted: bool = False) -> bytes:
     """The plain forecast as an OpenDocument sheet."""
+
     def cell(value: Any) -> str:
         if isinstance(value, str):
             return f'<table:table-cell office:value-type="string"><text:p>{value}</text:p></table:table-cell>'
@@ -40,14 +41,23 @@ def ods(values: Sequence[Any] = PROFILE, *, encrypted: bool = False) -> bytes:
     lines = [("Hour", "Output tok/s"), *enumerate(values)]
     body = "".join(f"<table:table-row>{cell(first)}{cell(second)}</table:table-row>" for first, second in lines)
     start = "urn:oasis:names:tc:opendocument:xmlns:"
-    content = (f'<?xml version="1.0" encoding="UTF-8"?><office:document-content xmlns:office="{start}office:1.0" xmlns:table="{start}table:1.0" '
-               f'xmlns:text="{start}text:1.0" office:version="1.2"><office:body><office:spreadsheet><table:table table:name="Demand">{body}'
-               "</table:table></office:spreadsheet></office:body></office:document-content>")
+    content = (
+        f'<?xml version="1.0" encoding="UTF-8"?><office:document-content xmlns:office="{start}office:1.0" '
+        f'xmlns:table="{start}table:1.0" '
+        f'xmlns:text="{start}text:1.0" office:version="1.2"><office:body><office:spreadsheet>'
+        f'<table:table table:name="Demand">{body}'
+        "</table:table></office:spreadsheet></office:body></office:document-content>"
+    )
     lock = f'<manifest:encryption-data xmlns:manifest="{start}manifest:1.0"/>' if encrypted else ""
-    manifest = (f'<?xml version="1.0" encoding="UTF-8"?><manifest:manifest xmlns:manifest="{start}manifest:1.0" manifest:version="1.2">'
-                '<manifest:file-entry manifest:full-path="/" manifest:media-type="application/vnd.oasis.opendocument.spreadsheet"/>'
-                f'<manifest:file-entry manifest:full-path="content.xml" manifest:media-type="text/xml">{lock}</manifest:file-entry></manifest:manifest>')
-    return zipped({"mimetype": "application/vnd.oasis.opendocument.spreadsheet", "content.xml": content, "META-INF/manifest.xml": manifest})
+    manifest = (
+        f'<?xml version="1.0" encoding="UTF-8"?><manifest:manifest xmlns:manifest="{start}manifest:1.0" manifest:version="1.2">'
+        '<manifest:file-entry manifest:full-path="/" manifest:media-type="application/vnd.oasis.opendocument.spreadsheet"/>'
+        f'<manifest:file-entry manifest:full-path="content.xml" manifest:media-type="text/xml">{lock}</manifest:file-entry>'
+        "</manifest:manifest>"
+    )
+    return zipped(
+        {"mimetype": "application/vnd.oasis.opendocument.spreadsheet", "content.xml": content, "META-INF/manifest.xml": manifest}
+    )
 
 
 def _record(kind: int, body: bytes = b"") -> bytes:
@@ -67,7 +77,13 @@ def _text(text: str) -> bytes:
 
 def xlsb(values: Sequence[float] = PROFILE) -> bytes:
     """The plain forecast as a binary workbook."""
-    book = (_record(131) + _record(143) + _record(156, struct.pack("<II", 0, 1) + _text("rId1") + _text("Demand")) + _record(144) + _record(132))
+    book = (
+        _record(131)
+        + _record(143)
+        + _record(156, struct.pack("<II", 0, 1) + _text("rId1") + _text("Demand"))
+        + _record(144)
+        + _record(132)
+    )
 
     def row(index: int) -> bytes:
         return _record(0, struct.pack("<IIHBBBI", index, 0, 300, 0, 0, 0, 0))
@@ -80,37 +96,63 @@ def xlsb(values: Sequence[float] = PROFILE) -> bytes:
     for index, (first, second) in enumerate([("Hour", "Output tok/s"), *enumerate(values)]):
         sheet += row(index) + cell(0, first) + cell(1, second)
     sheet += _record(146) + _record(130)
-    types = ('<?xml version="1.0" encoding="UTF-8"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
-             '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
-             '<Default Extension="bin" ContentType="application/vnd.ms-excel.sheet.binary.macroEnabled.main"/></Types>')
+    types = (
+        '<?xml version="1.0" encoding="UTF-8"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
+        '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+        '<Default Extension="bin" ContentType="application/vnd.ms-excel.sheet.binary.macroEnabled.main"/></Types>'
+    )
 
     def relation(kind: str, target: str) -> str:
-        return (f'<?xml version="1.0"?><Relationships xmlns="{_RELATIONSHIPS}"><Relationship Id="rId1" Type="{_OFFICE}/{kind}" '
-                f'Target="{target}"/></Relationships>')
+        return (
+            f'<?xml version="1.0"?><Relationships xmlns="{_RELATIONSHIPS}"><Relationship Id="rId1" Type="{_OFFICE}/{kind}" '
+            f'Target="{target}"/></Relationships>'
+        )
 
-    return zipped({"[Content_Types].xml": types, "_rels/.rels": relation("officeDocument", "xl/workbook.bin"),
-                   "xl/_rels/workbook.bin.rels": relation("worksheet", "worksheets/sheet1.bin"), "xl/workbook.bin": book,
-                   "xl/worksheets/sheet1.bin": sheet})
+    return zipped(
+        {
+            "[Content_Types].xml": types,
+            "_rels/.rels": relation("officeDocument", "xl/workbook.bin"),
+            "xl/_rels/workbook.bin.rels": relation("worksheet", "worksheets/sheet1.bin"),
+            "xl/workbook.bin": book,
+            "xl/worksheets/sheet1.bin": sheet,
+        }
+    )
 
 
 def strict_xlsx() -> bytes:
     """The plain forecast as Excel's `Strict Open XML` writes it: other namespaces."""
     data = write_xlsx(demand_sheet())
     change: dict[str, bytes | None] = {}
-    for name in ("xl/workbook.xml", "xl/worksheets/sheet1.xml", "xl/sharedStrings.xml", "xl/styles.xml", "xl/_rels/workbook.xml.rels", "_rels/.rels"):
+    for name in (
+        "xl/workbook.xml",
+        "xl/worksheets/sheet1.xml",
+        "xl/sharedStrings.xml",
+        "xl/styles.xml",
+        "xl/_rels/workbook.xml.rels",
+        "_rels/.rels",
+    ):
         text = part(data, name)
-        text = text.replace(b"http://schemas.openxmlformats.org/spreadsheetml/2006/main", b"http://purl.oclc.org/ooxml/spreadsheetml/main")
-        text = text.replace(b"http://schemas.openxmlformats.org/officeDocument/2006/relationships", b"http://purl.oclc.org/ooxml/officeDocument/relationships")
+        text = text.replace(
+            b"http://schemas.openxmlformats.org/spreadsheetml/2006/main", b"http://purl.oclc.org/ooxml/spreadsheetml/main"
+        )
+        text = text.replace(
+            b"http://schemas.openxmlformats.org/officeDocument/2006/relationships",
+            b"http://purl.oclc.org/ooxml/officeDocument/relationships",
+        )
         change[name] = text
     return repack(data, change)
 
 
 def inline_xlsx(header: str = "Output tok/s", values: Sequence[Any] = PROFILE, *, declare_strings: bool = False) -> bytes:
-    """The plain forecast from a minimal generator: inline strings, no styles, no dimension; perhaps a declared part that is not there."""
+    """The plain forecast from a minimal generator: inline strings, no styles, no dimension; perhaps a missing part."""
     main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-    rows = (f'<row r="1"><c r="A1" t="inlineStr"><is><t>Hour</t></is></c><c r="B1" t="inlineStr"><is><t>{header}</t></is></c></row>'
-            + "".join(f'<row r="{hour + 2}"><c r="A{hour + 2}"><v>{hour}</v></c><c r="B{hour + 2}"><v>{value}</v></c></row>'
-                      for hour, value in enumerate(values)))
+    rows = (
+        f'<row r="1"><c r="A1" t="inlineStr"><is><t>Hour</t></is></c><c r="B1" t="inlineStr"><is><t>{header}</t></is></c></row>'
+        + "".join(
+            f'<row r="{hour + 2}"><c r="A{hour + 2}"><v>{hour}</v></c><c r="B{hour + 2}"><v>{value}</v></c></row>'
+            for hour, value in enumerate(values)
+        )
+    )
     return package(f'<worksheet xmlns="{main}"><sheetData>{rows}</sheetData></worksheet>', declare_strings=declare_strings)
 
 
@@ -119,23 +161,30 @@ def package(sheet: str | bytes, *, declare_strings: bool = False) -> bytes:
     main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
     kinds = "application/vnd.openxmlformats-officedocument.spreadsheetml"
     strings = f'<Override PartName="/xl/sharedStrings.xml" ContentType="{kinds}.sharedStrings+xml"/>' if declare_strings else ""
-    return zipped({
-        "[Content_Types].xml": '<?xml version="1.0" encoding="UTF-8"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
-                               '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
-                               f'<Override PartName="/xl/workbook.xml" ContentType="{kinds}.sheet.main+xml"/>'
-                               f'<Override PartName="/xl/worksheets/sheet1.xml" ContentType="{kinds}.worksheet+xml"/>{strings}</Types>',
-        "_rels/.rels": f'<Relationships xmlns="{_RELATIONSHIPS}"><Relationship Id="rId1" Type="{_OFFICE}/officeDocument" Target="xl/workbook.xml"/>'
-                       "</Relationships>",
-        "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{_OFFICE}"><sheets><sheet name="Demand" sheetId="1" r:id="rId1"/></sheets></workbook>',
-        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{_RELATIONSHIPS}"><Relationship Id="rId1" Type="{_OFFICE}/worksheet" '
-                                      'Target="worksheets/sheet1.xml"/></Relationships>',
-        "xl/worksheets/sheet1.xml": sheet,
-    })
+    return zipped(
+        {
+            "[Content_Types].xml": '<?xml version="1.0" encoding="UTF-8"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
+            '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+            f'<Override PartName="/xl/workbook.xml" ContentType="{kinds}.sheet.main+xml"/>'
+            f'<Override PartName="/xl/worksheets/sheet1.xml" ContentType="{kinds}.worksheet+xml"/>{strings}</Types>',
+            "_rels/.rels": f'<Relationships xmlns="{_RELATIONSHIPS}"><Relationship Id="rId1" Type="{_OFFICE}/officeDocument" '
+            'Target="xl/workbook.xml"/>'
+            "</Relationships>",
+            "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{_OFFICE}"><sheets>'
+            '<sheet name="Demand" sheetId="1" r:id="rId1"/></sheets></workbook>',
+            "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{_RELATIONSHIPS}">'
+            f'<Relationship Id="rId1" Type="{_OFFICE}/worksheet" '
+            'Target="worksheets/sheet1.xml"/></Relationships>',
+            "xl/worksheets/sheet1.xml": sheet,
+        }
+    )
 
 
 def ole(*streams: str) -> bytes:
     """The start of an OLE container whose directory names these streams."""
-    return b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(504) + b"".join(stream.encode("utf-16-le") + bytes(64) for stream in streams)
+    return (
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(504) + b"".join(stream.encode("utf-16-le") + bytes(64) for stream in streams)
+    )
 
 
 _XLS = (

@@ -11,7 +11,7 @@ from optimizer.errors import Refused
 from optimizer.workbook.demand import read_demand
 from optimizer.workbook.opening import open_book
 from optimizer.workbook.reader_options import ReaderOptions
-from tests.workbook.forge import Forged
+from tests.workbook.forgeries import Forged
 
 
 @dataclass(frozen=True)
@@ -50,5 +50,8 @@ def judge(forged: Forged, folder: Path) -> Verdict:
         return Verdict("accepted_what_must_be_refused", words, seconds)
     found = {series.workload: series.output_tps for series in demand.series}
     right = found.keys() == forged.truth.keys() and all(
-        abs(have - want) <= 1e-9 * max(1.0, abs(want)) for name in found for have, want in zip(found[name], forged.truth[name], strict=True))
+        abs(have - want) <= 1e-9 * max(1.0, abs(want))
+        for name in found
+        for have, want in zip(found[name], forged.truth[name], strict=True)
+    )
     return Verdict("accepted" if right else "wrong", words, seconds)

@@ -16,8 +16,16 @@ from tests.workbook.forge import PROFILE, Sheet, write_xlsx
 TRUTH = tuple(float(value) for value in PROFILE)
 
 
-def read(folder: Path, source: bytes | Sheet | Sequence[Sheet], *, name: str = "forecast.xlsx", workloads: Sequence[str] | None = None,
-         day_types: Any = None, known_tokens: Any = None, **options: Any) -> DemandRead:
+def read(
+    folder: Path,
+    source: bytes | Sheet | Sequence[Sheet],
+    *,
+    name: str = "forecast.xlsx",
+    workloads: Sequence[str] | None = None,
+    day_types: Any = None,
+    known_tokens: Any = None,
+    **options: Any,
+) -> DemandRead:
     """The demand of a file written into `folder`. Raises Refused."""
     data = source if isinstance(source, bytes) else write_xlsx(*([source] if isinstance(source, Sheet) else source))
     path = folder / name

@@ -1,4 +1,4 @@
-"""The catalogue of how demand files go wrong, row by row: each trouble in a file of its own, and what the reader must do with it."""
+"""The catalogue of how demand files go wrong, row by row: each trouble in a file of its own, and what the reader does."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.workbook.formats import inline_xlsx, ods, ole, package, strict_xlsx, xls, xlsb, zipped
 from tests.workbook.forge import DAY, PROFILE, Error, Formula, Sheet, demand_sheet, part, repack, write_xlsx
+from tests.workbook.formats import inline_xlsx, ods, ole, package, strict_xlsx, xls, xlsb, zipped
 from tests.workbook.reading import TRUTH, place, read, refused, values, warned
 
 
@@ -32,7 +32,9 @@ def test_row_02_european_numbers_where_the_column_decides(tmp_path: Path) -> Non
     european = [f"{value:,}".replace(",", ".") for value in PROFILE]
     demand = read(tmp_path, demand_sheet(values=[*european[:23], "700,50"]))
     assert values(demand) == (*TRUTH[:23], 700.5)
-    assert [place(problem) for problem in refused(tmp_path, demand_sheet(values=["12.800,50", *["12,800.50"] * 23]))] == [("MIXED_NUMBERS", "Demand!B3")]
+    assert [place(problem) for problem in refused(tmp_path, demand_sheet(values=["12.800,50", *["12,800.50"] * 23]))] == [
+        ("MIXED_NUMBERS", "Demand!B3")
+    ]
 
 
 @pytest.mark.parametrize(("locale", "first"), [("en-US", 12_800.0), ("de-DE", 12.8), ("de-CH", 12_800.0), ("fr", 12.8)])
@@ -54,8 +56,10 @@ def test_row_04_blanks_and_apostrophes_only_before_three_digits(tmp_path: Path, 
 
 @pytest.mark.parametrize("header", ["% of peak", "Demand"])
 def test_row_05_percent_is_a_share_of_peak_and_needs_it(tmp_path: Path, header: str) -> None:
-    for sheet in (demand_sheet(header, [value / 12_800 for value in PROFILE], number_format="0.0%"),
-                  demand_sheet(header, [f"{value / 128:.6f}%" for value in PROFILE])):
+    for sheet in (
+        demand_sheet(header, [value / 12_800 for value in PROFILE], number_format="0.0%"),
+        demand_sheet(header, [f"{value / 128:.6f}%" for value in PROFILE]),
+    ):
         (problem,) = refused(tmp_path, sheet)
         assert place(problem) == ("UNIT_NEEDS_PEAK", "Demand!B1")
         assert values(read(tmp_path, sheet, peak=12_800.0)) == pytest.approx(TRUTH, rel=1e-5)
@@ -67,13 +71,21 @@ def test_row_05_percent_contradicts_a_unit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("number_format", "shown"), [("#,##0.0,", 1000), ("#,##0,,", 1_000_000), ('0.0,"k"', 1000)])
-def test_row_06_scaled_number_format_warns_and_is_refused_beside_a_multiple(tmp_path: Path, number_format: str, shown: int) -> None:
+def test_row_06_scaled_number_format_warns_and_is_refused_beside_a_multiple(
+    tmp_path: Path, number_format: str, shown: int
+) -> None:
     demand = read(tmp_path, demand_sheet(number_format=number_format))
     assert values(demand) == TRUTH
     assert warned(demand) == [("SCALED_FORMAT", "Demand!B2")]
     assert f"{shown:,}" in demand.warnings[0].message
-    assert place(refused(tmp_path, demand_sheet("Output k tok/s", number_format=number_format))[0]) == ("SCALED_FORMAT", "Demand!B2")
-    assert place(refused(tmp_path, demand_sheet("Demand", number_format=number_format), unit="M tok/h")[0]) == ("SCALED_FORMAT", "Demand!B2")
+    assert place(refused(tmp_path, demand_sheet("Output k tok/s", number_format=number_format))[0]) == (
+        "SCALED_FORMAT",
+        "Demand!B2",
+    )
+    assert place(refused(tmp_path, demand_sheet("Demand", number_format=number_format), unit="M tok/h")[0]) == (
+        "SCALED_FORMAT",
+        "Demand!B2",
+    )
 
 
 def test_row_06_a_k_in_the_format_that_is_not_in_the_file(tmp_path: Path) -> None:
@@ -83,9 +95,17 @@ def test_row_06_a_k_in_the_format_that_is_not_in_the_file(tmp_path: Path) -> Non
     assert place(problems[0]) == ("UNIT_CONFLICT", "Demand!B2")
 
 
-@pytest.mark.parametrize(("header", "factor"), [
-    ("Output tok/s", 1.0), ("Output k tok/s", 1e3), ("Output (M tokens/h)", 1e6 / 3600), ("B tokens/day", 1e9 / 86400), ("k tok/h", 1e3 / 3600),
-    ("tok/min", 1 / 60)])
+@pytest.mark.parametrize(
+    ("header", "factor"),
+    [
+        ("Output tok/s", 1.0),
+        ("Output k tok/s", 1e3),
+        ("Output (M tokens/h)", 1e6 / 3600),
+        ("B tokens/day", 1e9 / 86400),
+        ("k tok/h", 1e3 / 3600),
+        ("tok/min", 1 / 60),
+    ],
+)
 def test_row_07_only_named_units_are_converted_and_the_peak_is_echoed(tmp_path: Path, header: str, factor: float) -> None:
     demand = read(tmp_path, demand_sheet(header, [value / factor for value in PROFILE]))
     assert values(demand) == TRUTH
@@ -155,7 +175,9 @@ def test_row_11_totals_are_left_out_where_they_agree(tmp_path: Path) -> None:
     assert values(read(tmp_path, footers(total=tokens_of_the_day_in_millions))) == TRUTH
 
 
-@pytest.mark.parametrize(("wrong", "cell"), [({"total": 97_000.0}, "B26"), ({"mean": 4100.0}, "B27"), ({"peak": 12_000.0}, "B28")])
+@pytest.mark.parametrize(
+    ("wrong", "cell"), [({"total": 97_000.0}, "B26"), ({"mean": 4100.0}, "B27"), ({"peak": 12_000.0}, "B28")]
+)
 def test_row_11_totals_that_disagree_are_refused(tmp_path: Path, wrong: dict[str, float], cell: str) -> None:
     (problem,) = refused(tmp_path, footers(**wrong))
     assert place(problem) == ("TOTAL_DISAGREES", f"Demand!{cell}")
@@ -174,7 +196,7 @@ def test_row_11_subtotals_between_the_hours(tmp_path: Path) -> None:
         row += 1
         if hour in (11, 23):
             sheet.put(row, 0, "Subtotal")
-            sheet.put(row, 1, sum(PROFILE[hour - 11:hour + 1]))
+            sheet.put(row, 1, sum(PROFILE[hour - 11 : hour + 1]))
             row += 1
     demand = read(tmp_path, sheet)
     assert values(demand) == TRUTH
@@ -248,7 +270,17 @@ def test_row_15_one_sheet_or_a_refusal_with_the_names(tmp_path: Path) -> None:
     assert values(read(tmp_path, [prices, demand_sheet(name="FY27")])) == TRUTH
 
 
-@pytest.mark.parametrize("header", ["Output\ntok/s\u00a0 ", "  OUTPUT TOK/S", "Output\u200b tok/s", "\uff2futput tok/s", "Output_x000D_ tok/s", "\u202bOutput tok/s\u202c"])
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Output\ntok/s\u00a0 ",
+        "  OUTPUT TOK/S",
+        "Output\u200b tok/s",
+        "\uff2futput tok/s",
+        "Output_x000D_ tok/s",
+        "\u202bOutput tok/s\u202c",
+    ],
+)
 def test_row_16_dirty_headers(tmp_path: Path, header: str) -> None:
     demand = read(tmp_path, demand_sheet(header, hour_header="\u00a0Hour "))
     assert values(demand) == TRUTH
@@ -274,7 +306,10 @@ def formulas(value_of: object) -> Sheet:
 
 
 def without_saved_values(data: bytes) -> bytes:
-    return repack(data, {"xl/worksheets/sheet1.xml": part(data, "xl/worksheets/sheet1.xml").replace(b' t="str"', b"").replace(b"<v></v>", b"")})
+    return repack(
+        data,
+        {"xl/worksheets/sheet1.xml": part(data, "xl/worksheets/sheet1.xml").replace(b' t="str"', b"").replace(b"<v></v>", b"")},
+    )
 
 
 def test_row_18_formulas_without_saved_values(tmp_path: Path) -> None:
@@ -316,11 +351,18 @@ def test_row_20_error_cells_are_named(tmp_path: Path) -> None:
 
 
 def test_row_21_external_links_use_the_saved_value_and_warn_with_the_file(tmp_path: Path) -> None:
-    links = ('<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="rId1" '
-             'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/externalLinkPath" '
-             'Target="file:///C:/plans/Master%20plan.xlsx" TargetMode="External"/></Relationships>')
-    data = repack(write_xlsx(demand_sheet()), {"xl/externalLinks/externalLink1.xml": b"<externalLink/>",
-                                               "xl/externalLinks/_rels/externalLink1.xml.rels": links.encode()})
+    links = (
+        '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="rId1" '
+        'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/externalLinkPath" '
+        'Target="file:///C:/plans/Master%20plan.xlsx" TargetMode="External"/></Relationships>'
+    )
+    data = repack(
+        write_xlsx(demand_sheet()),
+        {
+            "xl/externalLinks/externalLink1.xml": b"<externalLink/>",
+            "xl/externalLinks/_rels/externalLink1.xml.rels": links.encode(),
+        },
+    )
     demand = read(tmp_path, data)
     assert values(demand) == TRUTH
     assert [warning.code for warning in demand.warnings] == ["EXTERNAL_LINKS"]
@@ -332,7 +374,9 @@ def test_row_22_the_1904_date_system(tmp_path: Path) -> None:
     data = write_xlsx(sheet, date_1904=True)
     assert values(read(tmp_path, data)) == TRUTH
     assert values(read(tmp_path, data, day="2026-12-01")) == TRUTH
-    serials = write_xlsx(demand_sheet(hours=[46357 - 1462 + hour / 24 for hour in range(24)], hour_header="Timestamp"), date_1904=True)
+    serials = write_xlsx(
+        demand_sheet(hours=[46357 - 1462 + hour / 24 for hour in range(24)], hour_header="Timestamp"), date_1904=True
+    )
     assert values(read(tmp_path, serials, day="2026-12-01")) == TRUTH
 
 
@@ -344,15 +388,30 @@ def test_row_23_serials_without_a_date_format(tmp_path: Path, digits: int) -> No
 
 
 def test_row_24_midnight_in_every_form_in_one_column(tmp_path: Path) -> None:
-    hours = [datetime.time(0), "01:00", datetime.timedelta(hours=2), datetime.time(3), "4 AM", *[datetime.time(hour) for hour in range(5, 24)]]
+    hours = [
+        datetime.time(0),
+        "01:00",
+        datetime.timedelta(hours=2),
+        datetime.time(3),
+        "4 AM",
+        *[datetime.time(hour) for hour in range(5, 24)],
+    ]
     assert values(read(tmp_path, demand_sheet(hours=hours))) == TRUTH
     sheet = demand_sheet(hours=[hour / 24 for hour in range(24)], hour_format="yyyy-mm-dd hh:mm")
     assert values(read(tmp_path, sheet)) == TRUTH
     assert values(read(tmp_path, demand_sheet(hours=[DAY.date(), *times()[1:]], hour_header="Timestamp"))) == TRUTH
 
 
-@pytest.mark.parametrize("hours", [range(1, 25), [f"{hour:02d}:00" for hour in range(1, 25)], [f"HE{hour}" for hour in range(1, 25)],
-                                   [datetime.timedelta(hours=hour) for hour in range(1, 25)], [100 * hour for hour in range(1, 25)]])
+@pytest.mark.parametrize(
+    "hours",
+    [
+        range(1, 25),
+        [f"{hour:02d}:00" for hour in range(1, 25)],
+        [f"HE{hour}" for hour in range(1, 25)],
+        [datetime.timedelta(hours=hour) for hour in range(1, 25)],
+        [100 * hour for hour in range(1, 25)],
+    ],
+)
 def test_row_25_hour_ending(tmp_path: Path, hours: object) -> None:
     demand = read(tmp_path, demand_sheet(hours=hours))
     assert values(demand) == TRUTH
@@ -377,7 +436,11 @@ def test_row_26_the_day_of_23_hours_is_refused_and_the_gap_named(tmp_path: Path)
 
 
 def test_row_27_the_day_of_25_hours_is_refused_never_added_or_dropped(tmp_path: Path) -> None:
-    hours = [*times(datetime.datetime(2026, 11, 1))[:2], datetime.datetime(2026, 11, 1, 1), *times(datetime.datetime(2026, 11, 1))[2:]]
+    hours = [
+        *times(datetime.datetime(2026, 11, 1))[:2],
+        datetime.datetime(2026, 11, 1, 1),
+        *times(datetime.datetime(2026, 11, 1))[2:],
+    ]
     (problem,) = refused(tmp_path, demand_sheet(hours=hours, values=[*PROFILE[:2], 960, *PROFILE[2:]], hour_header="Local time"))
     assert place(problem) == ("DUPLICATE_HOUR", "Demand!A4")
     assert "A3" in problem.message
@@ -392,7 +455,9 @@ def test_row_28_time_zones_are_kept_local_and_mixtures_refused(tmp_path: Path) -
     assert place(refused(tmp_path, demand_sheet(hours=mixed, hour_header="Timestamp"))[0]) == ("MIXED_TIMEZONES", "Demand!A14")
 
 
-@pytest.mark.parametrize(("data", "name"), [(xls(), "f.xls"), (xls(), "f.xlsx"), (ods(), "f.ods"), (xlsb(), "f.xlsb"), (xlsb(), "f.xlsx")])
+@pytest.mark.parametrize(
+    ("data", "name"), [(xls(), "f.xls"), (xls(), "f.xlsx"), (ods(), "f.ods"), (xlsb(), "f.xlsb"), (xlsb(), "f.xlsx")]
+)
 def test_rows_29_and_30_other_formats_by_their_content(tmp_path: Path, data: bytes, name: str) -> None:
     demand = read(tmp_path, data, name=name)
     assert values(demand) == TRUTH
@@ -405,11 +470,20 @@ def test_row_30_ods_named_xlsx(tmp_path: Path) -> None:
     assert [warning.code for warning in demand.warnings] == ["LIMITED_CHECKS"]
 
 
-@pytest.mark.parametrize(("data", "said"), [
-    (b"<html><body><table><tr><th>Hour</th></tr></table></body></html>", "HTML"), (b"<!DOCTYPE html>\n<html></html>", "HTML"),
-    (b"Hour;Output tok/s\n0;1200\n1;950\n", "CSV"), (b"%PDF-1.7 ...", "PDF"), (b'{"error": "login"}', "JSON"),
-    (b'<?xml version="1.0"?><Workbook xmlns="urn:schemas-microsoft-com:office:spreadsheet"/>', "2003 XML"), (zipped({"a.txt": "x"}), "zip"),
-    (zipped({"[Content_Types].xml": "x", "word/document.xml": "x"}), "Word"), (zipped({"Index/Document.iwa": "x"}), "Numbers")])
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"<html><body><table><tr><th>Hour</th></tr></table></body></html>", "HTML"),
+        (b"<!DOCTYPE html>\n<html></html>", "HTML"),
+        (b"Hour;Output tok/s\n0;1200\n1;950\n", "CSV"),
+        (b"%PDF-1.7 ...", "PDF"),
+        (b'{"error": "login"}', "JSON"),
+        (b'<?xml version="1.0"?><Workbook xmlns="urn:schemas-microsoft-com:office:spreadsheet"/>', "2003 XML"),
+        (zipped({"a.txt": "x"}), "zip"),
+        (zipped({"[Content_Types].xml": "x", "word/document.xml": "x"}), "Word"),
+        (zipped({"Index/Document.iwa": "x"}), "Numbers"),
+    ],
+)
 def test_row_31_something_else_named_xlsx_is_called_what_it_is(tmp_path: Path, data: bytes, said: str) -> None:
     (problem,) = refused(tmp_path, data)
     assert problem.code == "WRONG_FORMAT"
@@ -487,7 +561,10 @@ def formatted_rows(count: int) -> bytes:
     """A sheet whose rows are formatted far beyond the 24 hours."""
     main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
     filled = [(1, '<c r="A1" t="inlineStr"><is><t>Hour</t></is></c><c r="B1" t="inlineStr"><is><t>Output tok/s</t></is></c>')]
-    filled += [(hour + 2, f'<c r="A{hour + 2}"><v>{hour}</v></c><c r="B{hour + 2}"><v>{value}</v></c>') for hour, value in enumerate(PROFILE)]
+    filled += [
+        (hour + 2, f'<c r="A{hour + 2}"><v>{hour}</v></c><c r="B{hour + 2}"><v>{value}</v></c>')
+        for hour, value in enumerate(PROFILE)
+    ]
     rows = [f'<row r="{row}">{cells}</row>' for row, cells in filled]
     rows += [f'<row r="{row}"><c r="A{row}"/><c r="B{row}"/></row>' for row in range(26, count + 1)]
     return package(f'<worksheet xmlns="{main}"><sheetData>{"".join(rows)}</sheetData></worksheet>')
@@ -505,7 +582,10 @@ def test_row_41_zip_and_entity_bombs(tmp_path: Path) -> None:
     import zipfile
 
     stream = io.BytesIO(write_xlsx(demand_sheet()))
-    with zipfile.ZipFile(stream, "a", zipfile.ZIP_DEFLATED, compresslevel=1) as bomb, bomb.open("xl/worksheets/sheet2.xml", "w") as target:
+    with (
+        zipfile.ZipFile(stream, "a", zipfile.ZIP_DEFLATED, compresslevel=1) as bomb,
+        bomb.open("xl/worksheets/sheet2.xml", "w") as target,
+    ):
         for _ in range(26):
             target.write(b" " * 10_000_000)
     (problem,) = refused(tmp_path, stream.getvalue())

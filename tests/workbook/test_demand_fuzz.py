@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, given, settings
 
-from tests.workbook.forge import Forged, everything
+from tests.workbook.forgeries import Forged, everything
 from tests.workbook.judging import judge
 
 #: The long run is in tests/benchmarks/fuzz_demand.py.
@@ -19,7 +19,14 @@ def test_no_accepted_file_differs_from_the_truth() -> None:
     outcomes: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
 
-        @settings(max_examples=FILES, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+        @settings(
+            max_examples=FILES,
+            derandomize=True,
+            database=None,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+            phases=[Phase.generate],
+        )
         @given(everything())
         def run(forged: Forged) -> None:
             verdict = judge(forged, Path(folder))

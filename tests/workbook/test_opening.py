@@ -15,8 +15,8 @@ from optimizer.errors import Refused
 from optimizer.workbook import guards, opening_calamine, recalc
 from optimizer.workbook.opening import open_book
 from optimizer.workbook.reader_options import ReaderOptions
-from tests.workbook.formats import ods, package, zipped
 from tests.workbook.forge import PROFILE, Sheet, demand_sheet, write_xlsx
+from tests.workbook.formats import ods, package, zipped
 from tests.workbook.reading import TRUTH, read, refused, values
 
 
@@ -64,10 +64,19 @@ def test_missing_folders_and_pipes(tmp_path: Path) -> None:
     assert why(pipe) == "WRONG_FORMAT"
 
 
-@pytest.mark.parametrize(("failure", "expected"), [
-    (PermissionError(errno.EACCES, "locked"), "FILE_LOCKED"), (OSError(errno.EBUSY, "busy"), "FILE_LOCKED"), (OSError(errno.ESTALE, "stale"), "FILE_UNREADABLE"),
-    (OSError(errno.EHOSTDOWN, "host is down"), "FILE_UNREADABLE"), (OSError(errno.EIO, "input/output error"), "FILE_UNREADABLE")])
-def test_a_locked_file_and_a_drive_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: OSError, expected: str) -> None:
+@pytest.mark.parametrize(
+    ("failure", "expected"),
+    [
+        (PermissionError(errno.EACCES, "locked"), "FILE_LOCKED"),
+        (OSError(errno.EBUSY, "busy"), "FILE_LOCKED"),
+        (OSError(errno.ESTALE, "stale"), "FILE_UNREADABLE"),
+        (OSError(errno.EHOSTDOWN, "host is down"), "FILE_UNREADABLE"),
+        (OSError(errno.EIO, "input/output error"), "FILE_UNREADABLE"),
+    ],
+)
+def test_a_locked_file_and_a_drive_that_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: OSError, expected: str
+) -> None:
     path = tmp_path / "forecast.xlsx"
     path.write_bytes(write_xlsx(demand_sheet()))
 
@@ -133,7 +142,10 @@ def test_many_parts_and_zips_in_zips(tmp_path: Path) -> None:
     for _ in range(5):
         inner = zipped({"deeper.zip": inner})
     assert code(tmp_path, inner) == "WRONG_FORMAT"
-    assert code(tmp_path, zipped({"xl/workbook.xml": "<workbook/>", **{f"xl/media/{index}.xml": "<a/>" for index in range(5001)}})) == "FILE_TOO_LARGE"
+    assert (
+        code(tmp_path, zipped({"xl/workbook.xml": "<workbook/>", **{f"xl/media/{index}.xml": "<a/>" for index in range(5001)}}))
+        == "FILE_TOO_LARGE"
+    )
 
 
 def test_a_cell_at_the_last_address_costs_nothing(tmp_path: Path) -> None:
@@ -144,7 +156,8 @@ def test_a_cell_at_the_last_address_costs_nothing(tmp_path: Path) -> None:
 
 def test_a_far_cell_in_a_format_for_calamine_is_refused_not_hung(tmp_path: Path) -> None:
     main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-    text = f'<worksheet xmlns="{main}"><sheetData><row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c r="XFD1048576"><v>1</v></c></row></sheetData></worksheet>'
+    near, far = '<row r="1"><c r="A1"><v>1</v></c></row>', '<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'
+    text = f'<worksheet xmlns="{main}"><sheetData>{near}{far}</sheetData></worksheet>'
     assert code(tmp_path, package(text, declare_strings=True)) in ("FILE_TOO_LARGE", "CORRUPT_FILE")
 
 
@@ -154,8 +167,10 @@ def test_repeated_cells_of_an_ods_do_not_fill_the_memory(tmp_path: Path) -> None
     path = tmp_path / "bomb.ods"
     path.write_bytes(ods())
     with zipfile.ZipFile(path) as source:
-        content = source.read("content.xml").replace(b'<table:table-cell office:value-type="float" office:value="700"',
-                                                     b'<table:table-cell table:number-columns-repeated="16384" office:value-type="float" office:value="700"')
+        content = source.read("content.xml").replace(
+            b'<table:table-cell office:value-type="float" office:value="700"',
+            b'<table:table-cell table:number-columns-repeated="16384" office:value-type="float" office:value="700"',
+        )
         content = content.replace(b"<table:table-row>", b'<table:table-row table:number-rows-repeated="1048576">')
         data = zipped({name: content if name == "content.xml" else source.read(name) for name in source.namelist()})
     path.write_bytes(data)
@@ -191,7 +206,11 @@ def test_digits_of_other_scripts_and_right_to_left_marks(tmp_path: Path) -> None
         return "".join(chr(zero + int(digit)) for digit in str(value))
 
     for zero in (0xFF10, 0x0660, 0x06F0):
-        sheet = demand_sheet("\u202bOutput tok/s\u202c", [f"\u200f{wide(value, zero)}" for value in PROFILE], [wide(hour, zero) for hour in range(24)])
+        sheet = demand_sheet(
+            "\u202bOutput tok/s\u202c",
+            [f"\u200f{wide(value, zero)}" for value in PROFILE],
+            [wide(hour, zero) for hour in range(24)],
+        )
         assert values(read(tmp_path, sheet)) == TRUTH
     assert refused(tmp_path, demand_sheet(values=["\u0661\u066c\u0662\u0660\u0660", *PROFILE[1:]]))[0].code == "NOT_A_NUMBER"
 
@@ -206,7 +225,9 @@ def test_recalculation_without_libreoffice_is_a_sentence(tmp_path: Path, monkeyp
 
 
 def test_opening_imports_nothing_heavy() -> None:
-    script = ("import sys; import optimizer.workbook.opening, optimizer.workbook.demand, optimizer.workbook.demand_text; "
-              "print(sorted({'pandas', 'numpy', 'openpyxl', 'scipy', 'pulp', 'python_calamine', 'xlsxwriter'} & set(sys.modules)))")
+    script = (
+        "import sys; import optimizer.workbook.opening, optimizer.workbook.demand, optimizer.workbook.demand_text; "
+        "print(sorted({'pandas', 'numpy', 'openpyxl', 'scipy', 'pulp', 'python_calamine', 'xlsxwriter'} & set(sys.modules)))"
+    )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -104,8 +104,7 @@ def _fewest_offers(
         return decision, cost
     program = frame.program
     budget = cost - program.constant_usd_per_day
-    if budget <= 0:
-        return decision, cost
+    scale = budget if budget > 0 else 1.0
     terms: list[Term] = []
     most_nodes = 1.0
     for offer in frame.prep.offers:
@@ -120,7 +119,7 @@ def _fewest_offers(
         (offer.lot_nodes / (2 * most_nodes), program.variables[("lots", offer.offer)])
         for offer in frame.prep.offers if offer.is_held
     )
-    program.add_row(("best_cost",), [(c / budget, v) for c, v in program.cost_terms], "<=", 1 + _TIE_BREAK_COST)
+    program.add_row(("best_cost",), [(c / scale, v) for c, v in program.cost_terms], "<=", budget / scale + _TIE_BREAK_COST)
     program.close_with([*terms, *lots])
     solved = solve(program, gap=0.0, time_limit_s=time_left_s, max_nodes=_TIE_BREAK_NODES)
     if solved.objective is None:

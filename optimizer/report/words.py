@@ -146,21 +146,16 @@ def compare_baselines(plan: Plan) -> tuple[Comparison, ...]:
 def decision_sentences(plan: Plan, currency: str) -> tuple[str, str]:
     """The decision in two sentences, from its numbers: what to hold and use, and what it costs against the best possible."""
     parts = []
-    for kind in ("owned", "reserved", "flex"):
+    for kind, verb in (("owned", "buy"), ("reserved", "reserve"), ("flex", "take as flex")):
         lines = [line for line in plan.purchases if line.purchase == kind]
-        if lines:
-            new, old = sum(line.nodes_new for line in lines), sum(line.nodes_existing for line in lines)
-            gpus = _names(line.gpu for line in lines)
-            verb = "buy" if kind == "owned" else "reserve" if kind == "reserved" else "take as flex"
-            if new:
-                parts.append(f"{verb} {count(new, f'{gpus} node')}")
-            if old:
-                parts.append(f"keep {count(old, f'{gpus} node')} already under contract")
+        for words, key in ((verb, "nodes_new"), ("keep", "nodes_existing")):
+            nodes = _by_gpu((line.gpu, getattr(line, key)) for line in lines)
+            if nodes:
+                parts.append(f"{words} {nodes}" + (" already under contract" if key == "nodes_existing" else ""))
     for kind, words in (("on_demand", "on demand"), ("spot", "on spot")):
-        lines = [line for line in plan.purchases if line.purchase == kind and line.peak_nodes_used]
-        if lines:
-            peak = sum(line.peak_nodes_used for line in lines)
-            parts.append(f"use up to {count(peak, _names(line.gpu for line in lines) + ' node')} {words}")
+        nodes = _by_gpu((line.gpu, line.peak_nodes_used) for line in plan.purchases if line.purchase == kind)
+        if nodes:
+            parts.append(f"use up to {nodes} {words}")
     api_mtok = sum(line.mtok_per_day for line in plan.ledger.apis)
     if api_mtok:
         share = api_mtok / plan.output_mtok_per_day if plan.output_mtok_per_day else 0.0
@@ -178,8 +173,15 @@ def within_words(plan: Plan, currency: str) -> str:
     return f"within {money(between, currency)}/day of the best possible"
 
 
-def _names(names: Iterable[str]) -> str:
-    return " / ".join(dict.fromkeys(names))
+def _by_gpu(nodes: Iterable[tuple[str, int]]) -> str:
+    """`2 B200 and 1 H100 node`, summed by GPU; "" where there are none."""
+    total: dict[str, int] = {}
+    for gpu, number in nodes:
+        total[gpu] = total.get(gpu, 0) + number
+    found = [f"{number:,} {gpu}" for gpu, number in total.items() if number]
+    if not found:
+        return ""
+    return f"{_join(found)} {'node' if sum(total.values()) == 1 else 'nodes'}"
 
 
 def _join(parts: list[str]) -> str:

@@ -37,7 +37,7 @@ DENOMINATORS = (
     ("api", "Tokens served by APIs", "API cost over the tokens that APIs serve."),
     ("full_goodput", "Tokens at full goodput", "Fleet cost over what every paid GPU-hour would serve at its options' goodput."),
 )
-_GAP = 5
+_GAP = 4
 
 
 @dataclass(frozen=True)

@@ -73,6 +73,7 @@ def hourly_grid(figures: Figures) -> Grid:
         for part, label in zip(COST_PARTS, ("Held", "Used", "Upfront", "Energy", "Site", "API"), strict=True)
     ]
     cols += [Col("cost", "Cost", "$/h", "usd2", 10), Col("cost_day", "Of the day", "$/day", "usd2", 11)]
+    cols += [Col("axis", "Label of the chart", width=12)]
     cols += [Col("need", "Need with headroom", "tok/s", "n1", 11)]
     cols += [Col(f"cap:{kind}", PURCHASE_LABELS[kind], "tok/s capacity", "n1", 11) for kind in capacity_types(figures)]
     cols += [
@@ -90,6 +91,13 @@ def hourly_grid(figures: Figures) -> Grid:
         for api, limit, _ in api_limits(figures)
     ]
     return Grid(HOURLY, _TOP, tuple(cols), len(figures.slices))
+
+
+def axis_label(day_type: str, hour: int, several: bool) -> str:
+    """Label under the chart: every hour of one day; of several days their names, and every sixth hour between."""
+    if not several:
+        return f"{hour:02d}"
+    return day_type if hour == 0 else f"{hour:02d}" if hour % 6 == 0 else ""
 
 
 def market_key(node_type: str, spot: bool) -> str:
@@ -128,6 +136,8 @@ class _Hourly:
         pools = [hours[place] for hours in places.pools.hours.values()]
         sheet.text(row, grid.col("day_type"), day_type)
         sheet.number(row, grid.col("hour"), hour, "hour")
+        several = len(figures.case.day_types) > 1
+        sheet.text(row, grid.col("axis"), axis_label(day_type, hour, several))
         days = places.day_cells
         sheet.formula(row, grid.col("weight"), f"={days[day_type]}/SUM({places.day_span})", figures.weights[place], "n2")
         by_pool = [(places.pool_hours.span(key), here[key]) for key in ("day_type", "hour")]

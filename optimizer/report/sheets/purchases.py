@@ -26,17 +26,17 @@ def purchases_grid(figures: Figures) -> Grid:
     """A row for each offer of which nodes are held or used."""
     cols = (
         Col("offer", "Offer", width=26), Col("purchase", "Purchase type", width=12), Col("provider", "Provider", width=12),
-        Col("region", "Region", width=12), Col("site", "Site", width=10), Col("node_type", "Node type", width=13),
-        Col("gpu", "GPU", width=9), Col("gpus_per_node", "GPUs per node", "GPUs", "int", 8),
+        Col("region", "Region", width=12), Col("site", "Site", width=9), Col("gpu", "GPU", width=9),
         Col("new", "Nodes to buy", "nodes", "int", 8), Col("existing", "Held already", "nodes", "int", 8),
         Col("held", "Nodes held", "nodes", "int", 8), Col("peak", "Most nodes used", "nodes", "int", 8),
         Col("gpus", "GPUs", "GPUs", "int", 8), Col("order_by", "Order by", "date", "date", 11),
-        Col("term", "Term", "months", "n1", 8), Col("lead", "Lead time", "weeks", "n1", 8),
-        Col("held_price", "Held", "$/node-h", "usd2", 9), Col("used_price", "Used", "$/node-h", "usd2", 9),
-        Col("upfront", "Upfront", "$/node", "usd0", 10), Col("upfront_total", "Upfront to pay", "$", "usd0", 11),
-        Col("commitment", "Committed over the term", "$", "usd0", 13), Col("held_h", "Held", "node-h/day", "n1", 9),
-        Col("used_h", "Used", "node-h/day", "n1", 9), Col("utilisation", "Used of paid", "share", "pct", 9),
-        Col("usd_day", "Cost", "$/day", "usd2", 11), Col("usd_month", "Cost", "$/month", "usd0", 11),
+        Col("term", "Term", "months", "n1", 8), Col("held_price", "Held", "$/node-h", "usd2", 9),
+        Col("used_price", "Used", "$/node-h", "usd2", 9), Col("upfront_total", "Upfront to pay", "$", "usd0", 11),
+        Col("commitment", "Committed over the term", "$", "usd0", 13), Col("usd_day", "Cost", "$/day", "usd2", 11),
+        Col("usd_month", "Cost", "$/month", "usd0", 11), Col("utilisation", "Used of paid", "share", "pct", 9),
+        Col("node_type", "Node type", width=13), Col("gpus_per_node", "GPUs per node", "GPUs", "int", 8),
+        Col("lead", "Lead time", "weeks", "n1", 8), Col("upfront", "Upfront", "$/node", "usd0", 10),
+        Col("held_h", "Held", "node-h/day", "n1", 9), Col("used_h", "Used", "node-h/day", "n1", 9),
         Col("on_demand", "On demand, same node", "$/node-h", "usd2", 10), Col("break_even", "Break-even use", "share", "pct", 9),
         Col("paid_h", "Paid", "node-h/day", "n1", 9), Col("holding_rate", "Holding all-in", "$/node-h", "usd2", 9),
         Col("energy_rate", "Energy", "$/node-h used", "usd2", 9), Col("tps_per_node", "Goodput of a node", "tok/s", "n1", 10),
@@ -94,11 +94,12 @@ def fill_purchases(sheet: PlanSheet, places: Places, figures: Figures) -> None:
     else:
         sheet.text(grid.first, 0, "No nodes: the API serves everything.", fmt=sheet.book.formats.note())
     note = (
-        "GPUs of elastic offers count at their most nodes used. Break-even use: share of its hours a node must serve to be cheaper than on demand."
+        "GPUs of elastic offers count at their most nodes used. Right of here: rates, break-even use (share of its hours a node must "
+        "serve to be cheaper than on demand), sources."
     )
     sheet.text(row + 1, 0, note, fmt=sheet.book.formats.note())
     _apis(sheet, places, figures)
-    sheet.finish(freeze=(grid.first, 1), repeat=(0, grid.top + 1), area=(0, 0, places.api_lines.last + 1, grid.col("break_even")))
+    sheet.finish(freeze=(grid.first, 1), repeat=(0, grid.top + 1), area=(0, 0, places.api_lines.last + 1, grid.col("utilisation")))
 
 
 def commitment(line: Line) -> float:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 SIZING = "Sizing"
 _TOP = 4
 _FIRST_POOL = 2
+_CHART_ROWS = 19
 
 #: (key, label, unit, style); a key that begins with # is a heading.
 ROWS: tuple[tuple[str, str, str, str], ...] = (
@@ -63,10 +64,13 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
     ("#7", "Cost of that fleet", "", ""),
     ("node_price", "Price of a node in the plan", "$/node-h", "usd2"),
     ("usd_h", "Cost", "$/h", "usd2"),
-    ("low", "At the first utilisation of peak", "$/M tokens", "usd_mtok"),
-    ("mid", "At the second utilisation of peak", "$/M tokens", "usd_mtok"),
-    ("high", "At the third utilisation of peak", "$/M tokens", "usd_mtok"),
-    ("forecast", "At the forecast mean (the headline)", "$/M tokens", "usd_mtok"),
+    ("low_at", "First utilisation (Inputs)", "share of peak", "pct"),
+    ("low", "Cost at that utilisation", "$/M tokens", "usd_mtok"),
+    ("mid_at", "Second utilisation (Inputs)", "share of peak", "pct"),
+    ("mid", "Cost at that utilisation", "$/M tokens", "usd_mtok"),
+    ("high_at", "Third utilisation (Inputs)", "share of peak", "pct"),
+    ("high", "Cost at that utilisation", "$/M tokens", "usd_mtok"),
+    ("forecast", "Cost at the forecast mean (the headline)", "$/M tokens", "usd_mtok"),
     ("mean_of_peak", "Forecast mean of peak", "share", "pct"),
     ("mean_of_goodput", "Forecast mean of installed goodput", "share", "pct"),
     ("#8", "Against an API", "", ""),
@@ -165,6 +169,7 @@ def size_pool(places: Places, figures: Figures, pool: Pool) -> PoolSizing:
         hourly_mtok = most * SECONDS_PER_HOUR / TOKENS_PER_MTOK
         values |= {"node_price": price[1], "usd_h": usd_h}
         for key, name in (("low", "utilisation_low"), ("mid", "utilisation_mid"), ("high", "utilisation_high")):
+            values[f"{key}_at"] = UTILISATIONS[name]
             values[key] = usd_h / (hourly_mtok * UTILISATIONS[name]) if most else "n/a"
         values["forecast"] = usd_h / mtok(mean) if mean else "n/a"
         if pair is not None:
@@ -259,7 +264,8 @@ def step_texts(places: Places, figures: Figures, sized: PoolSizing) -> dict[str,
         texts["usd_h"] = f"{here['nodes']}*{here['node_price']}"
         at_peak = f"{here['peak']}*seconds_per_hour/tokens_per_mtok"
         for key, point in (("low", "utilisation_low"), ("mid", "utilisation_mid"), ("high", "utilisation_high")):
-            texts[key] = f"IF({here['peak']}=0,not_applicable,{here['usd_h']}/({at_peak}*{point}))"
+            texts[f"{key}_at"] = point
+            texts[key] = f"IF({here['peak']}=0,not_applicable,{here['usd_h']}/({at_peak}*{here[f'{key}_at']}))"
         texts["forecast"] = (
             f"IF({here['mean']}=0,not_applicable,{here['usd_h']}/({here['mean']}*seconds_per_hour/tokens_per_mtok))"
         )
@@ -312,7 +318,10 @@ def fill_sizing(sheet: PlanSheet, places: Places, figures: Figures) -> None:
             else:
                 sheet.text(row, col, "n/a", fmt=right)
     _curve(sheet, places, figures, sized)
-    sheet.finish(freeze=(_TOP + 1, 2), repeat=(0, _TOP))
+    bottom = places.sizing.curve_top + len(CURVE_POINTS) + _CHART_ROWS
+    sheet.finish(
+        freeze=(_TOP + 1, 2), repeat=(0, _TOP), area=(0, 0, bottom, max(last_col, 4)), one_page=True, portrait=len(sized) <= 4
+    )
 
 
 def _curve(sheet: PlanSheet, places: Places, figures: Figures, sized: list[PoolSizing]) -> None:
@@ -355,9 +364,9 @@ def _curve(sheet: PlanSheet, places: Places, figures: Figures, sized: list[PoolS
     chart.set_x_axis({"name": "Utilisation, share of peak demand", "num_format": "0%", "min": 0, "max": 1})
     chart.set_y_axis({"name": "$/M output tokens", "num_format": "0.00", "major_gridlines": {"visible": True, "line": {"color": "#D9E2E5"}}})
     chart.set_legend({"position": "bottom"})
-    chart.set_size({"width": 640, "height": 300})
+    chart.set_size({"width": 620, "height": 300})
     sheet.raw.insert_chart(
-        top - 1, 3, chart,
+        top + len(CURVE_POINTS) + 2, 0, chart,
         {"description": f"Cost per million output tokens of the fleet of pool {name} at utilisations from 10 to 100 % of peak demand"
                         + (", with the API price as a flat line." if has_api else ".")},
     )  # fmt: skip

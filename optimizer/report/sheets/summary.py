@@ -56,7 +56,7 @@ def fill_summary(sheet: PlanSheet, places: Places, figures: Figures) -> None:
 
 
 def _head(sheet: PlanSheet, row: int, first: int, last: int, words: str) -> None:
-    fmt = sheet.book.formats.custom(bold=True, font_color="#FFFFFF", bg_color=HEADER_FILL)
+    fmt = sheet.book.formats.custom(bold=True, font_color="#FFFFFF", bg_color=HEADER_FILL, indent=1 if first else 0)
     for col in range(first, last + 1):
         sheet.raw.write_blank(row, col, None, fmt)
     sheet.text(row, first, words, fmt=fmt)
@@ -125,47 +125,50 @@ def _proof(sheet: PlanSheet, places: Places, figures: Figures) -> None:
     formats, plan = sheet.book.formats, figures.plan
     _head(sheet, _BLOCK_TOP, 3, 5, "Proof")
     row = _BLOCK_TOP + 1
+    inner = formats.custom(indent=1)
     words = {"optimal": "proven optimal", "gap_open": "time limit, gap open"}[plan.status]
     audit = figures.result.audit
     right = formats.custom(bold=True, align="right")
-    sheet.text(row, 3, "Status")
+    sheet.text(row, 3, "Status", fmt=inner)
     sheet.text(row, 5, words, fmt=right)
-    sheet.text(row + 1, 3, "No plan can cost less than")
+    sheet.text(row + 1, 3, "No plan can cost less than", fmt=inner)
     sheet.formula(row + 1, 5, f"={places.claimed('bound')}", plan.bound_usd_per_day, "usd2")
-    sheet.text(row + 2, 3, "Between plan and that")
+    sheet.text(row + 2, 3, "Between plan and that", fmt=inner)
     between = plan.cost.total - plan.bound_usd_per_day
     sheet.formula(row + 2, 5, f"={places.claimed('cost')}-{places.claimed('bound')}", between, "usd2")
-    sheet.text(row + 3, 3, "Gap")
+    sheet.text(row + 3, 3, "Gap", fmt=inner)
     sheet.formula(row + 3, 5, f"={places.claimed('gap')}", plan.gap_frac, "pct2")
-    sheet.text(row + 4, 3, "Audit, apart from the solver")
+    sheet.text(row + 4, 3, "Audit, apart from the solver", fmt=inner)
     sheet.text(row + 4, 5, "not run" if audit is None else "passed" if audit.ok else "FAILED", fmt=right)
-    sheet.text(row + 5, 3, "Checks that hold")
+    sheet.text(row + 5, 3, "Checks that hold", fmt=inner)
     rows = places.check_rows
     ok = places.checks.span("ok")
     sheet.formula(row + 5, 5, f"=SUMPRODUCT({ok}*1)", sum(check.ok for check in rows), "int")
-    sheet.text(row + 6, 3, "of")
+    sheet.text(row + 6, 3, "of", fmt=inner)
     sheet.formula(row + 6, 5, f"=ROWS({ok})", len(rows), "int")
     note = textwrap.wrap(status_words(plan.status, plan.gap_frac), 44)
     for place, line in enumerate(note[:2]):
-        sheet.text(row + 7 + place, 3, line, fmt=formats.note())
+        sheet.text(row + 7 + place, 3, line, fmt=formats.custom(indent=1, italic=True, font_size=9, font_color="#5F6B73"))
 
 
 def _baselines(sheet: PlanSheet, places: Places, figures: Figures) -> None:
     formats = sheet.book.formats
-    _head(sheet, _BLOCK_TOP, 6, 9, "Against what people do without a plan")
+    _head(sheet, _BLOCK_TOP, 6, 9, "Instead of the plan")
     for col, label in ((8, "$/day"), (9, "more than plan")):
         sheet.text(_BLOCK_TOP, col, label, fmt=formats.custom(bold=True, font_color="#FFFFFF", bg_color=HEADER_FILL, align="right"))
     row = _BLOCK_TOP + 1
+    inner = formats.custom(indent=1)
     right = formats.custom(align="right", italic=True, font_color="#5F6B73")
     for place, item in enumerate(compare_baselines(figures.plan)):
-        sheet.text(row + place, 6, item.label)
+        sheet.text(row + place, 6, item.label, fmt=inner)
         if item.usd_per_day is None or item.more_usd_per_day is None:
             sheet.text(row + place, 8, "not possible", fmt=right)
             continue
         sheet.number(row + place, 8, item.usd_per_day, "usd2")
         text = f"={cell_here(row + place, 8)}-{places.claimed('cost')}"
         sheet.formula(row + place, 9, text, item.more_usd_per_day, "usd2")
-    sheet.text(row + 4, 6, "Solved with the same rules and prices as the plan, at a gap of 1 %.", fmt=formats.note())
+    sheet.text(row + 4, 6, "Same rules and prices as the plan, solved to a gap of 1 %.",
+               fmt=formats.custom(indent=1, italic=True, font_size=9, font_color="#5F6B73"))  # fmt: skip
 
 
 def _mix(sheet: PlanSheet, places: Places, figures: Figures, top: int) -> int:
@@ -249,7 +252,8 @@ def capacity_chart(sheet: PlanSheet, places: Places, figures: Figures) -> Any:
     grid, workbook = places.hourly, sheet.book.workbook
     first, last = grid.first, grid.last
     several = len(figures.case.day_types) > 1
-    categories = f"={range_ref(HOURLY, first, 0 if several else 1, last, 1)}"
+    axis = grid.col("axis")
+    categories = f"={range_ref(HOURLY, first, axis, last, axis)}"
     columns = workbook.add_chart({"type": "column", "subtype": "stacked"})
     for kind in capacity_types(figures):
         col, paint = grid.col(f"cap:{kind}"), PAINTS[kind]
@@ -273,12 +277,13 @@ def capacity_chart(sheet: PlanSheet, places: Places, figures: Figures) -> Any:
         })  # fmt: skip
     columns.combine(lines)
     columns.set_title({"name": "Capacity paid for, at goodput, against demand", "name_font": {"size": 11, "color": "#1F2933"}, "overlay": False})
-    columns.set_x_axis({"name": "Hour of the day", "name_font": {"size": 9}, "num_font": {"size": 8}, "interval_unit": 1 if not several else 2})
+    columns.set_x_axis({"name": "Hour of the day", "name_font": {"size": 9}, "num_font": {"size": 8}, "interval_unit": 1, "major_tick_mark": "none"})
     columns.set_y_axis({
         "name": "Output tokens per second", "name_font": {"size": 9}, "num_font": {"size": 8}, "num_format": "#,##0", "min": 0,
         "major_gridlines": {"visible": True, "line": {"color": "#E3E8EA", "width": 0.5}},
     })  # fmt: skip
     columns.set_legend({"position": "bottom", "font": {"size": 9}})
+    columns.set_plotarea({"layout": {"x": 0.09, "y": 0.11, "width": 0.89, "height": 0.62}})
     columns.set_size({"width": 792, "height": 330})
     columns.set_chartarea({"border": {"color": "#D0D7DA"}})
     return columns
@@ -296,7 +301,7 @@ def cost_chart(sheet: PlanSheet, places: Places) -> Any:
     chart.set_title({"name": "Cost by part of the bill", "name_font": {"size": 11, "color": "#1F2933"}})
     chart.set_x_axis({"name": "$/day", "name_font": {"size": 9}, "num_font": {"size": 8}, "num_format": "#,##0", "min": 0,
                       "major_gridlines": {"visible": True, "line": {"color": "#E3E8EA", "width": 0.5}}})  # fmt: skip
-    chart.set_y_axis({"reverse": True, "num_font": {"size": 8}})
+    chart.set_y_axis({"reverse": True, "crossing": "max", "num_font": {"size": 8}})
     chart.set_legend({"none": True})
     chart.set_size({"width": 300, "height": 330})
     chart.set_chartarea({"border": {"color": "#D0D7DA"}})

@@ -14,6 +14,8 @@ from optimizer.workbook.demand_model import ONLY_WORKLOAD
 from optimizer.workbook.demand_words import TOTAL_WORDS, clean, words
 from optimizer.workbook.reader_options import ReaderOptions
 
+#: Characters of a header that a message shows.
+HEADER_SHOWN = 60
 _COUNTS = re.compile(r"\b(requests?|users?|sessions?|calls|queries)\b")
 
 
@@ -362,7 +364,9 @@ class ColumnChooser:
 
 
 def _headers(columns: Sequence[Column]) -> str:
-    return ", ".join(repr(column.header) for column in columns[:8]) + (", ..." if len(columns) > 8 else "") or "none"
+    return (
+        ", ".join(repr(column.header[:HEADER_SHOWN]) for column in columns[:8]) + (", ..." if len(columns) > 8 else "") or "none"
+    )
 
 
 def _example(columns: Sequence[Column]) -> str:

@@ -10,6 +10,8 @@ from optimizer.workbook.book import CellValue
 
 _ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _KEEP = "\n\r\t"
+#: No header, hour or number is longer; a cell may hold 32,767 characters.
+TEXT_MAX = 1000
 
 HOUR_WORDS = re.compile(
     r"\b(hours?|hrs?|times?|timestamps?|datetime|date|clock|period|interval|stunde|uhrzeit|zeit|zeitpunkt|datum|heure|hora|"
@@ -48,6 +50,7 @@ def clean(text: str) -> str:
     >>> clean("Output\\ntok/s\\u00a0 "), clean("\\uff11\\uff12"), clean("Peak_x000D_\\u200f")
     ('Output tok/s', '12', 'Peak')
     """
+    text = text[:TEXT_MAX]
     if text.isascii() and text.isprintable() and "_x" not in text:
         return " ".join(text.split())
     text = unicodedata.normalize("NFKC", _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text))

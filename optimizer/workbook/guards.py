@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import errno
 import io
-import re
 import stat
 import threading
 import time
 import zipfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NoReturn
 
 from optimizer.errors import Problem, Refused
 
 FILE_BYTES_MAX = 100_000_000
-UNPACKED_BYTES_MAX = 250_000_000
 TEXT_BYTES_MAX = 32_000_000
-PARTS_MAX = 5_000
-PROLOG_BYTES_MAX = 65_536
 READ_TIMEOUT_S = 15.0
 STILL_PERIOD_S = 0.2
 
 FileKind = Literal["xlsx", "xlsb", "ods", "xls", "text"]
 
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_ROOT = re.compile(rb"<[A-Za-z_]")
 
 
 def refuse(code: str, message: str, fix: str, file: str) -> NoReturn:
@@ -146,7 +140,7 @@ def sniff(data: bytes, suffix: str, shown: str) -> FileKind:
         if "urn:schemas-microsoft-com:office:spreadsheet" in head:
             _wrong("an Excel 2003 XML file", shown)
         if "<!doctype" in head:
-            _refuse_doctype(shown)
+            refuse_doctype(shown)
         _wrong("an XML file", shown)
     if head.startswith(("{", "[")):
         _wrong("a JSON file", shown)
@@ -178,7 +172,8 @@ def _wrong(name: str, shown: str, fix: str = "Open it in Excel and save it as .x
     refuse("WRONG_FORMAT", f"is {name}, not a workbook.", fix, shown)
 
 
-def _refuse_doctype(shown: str) -> NoReturn:
+def refuse_doctype(shown: str) -> NoReturn:
+    """Refuse a part that declares a DOCTYPE."""
     refuse(
         "UNSAFE_FILE",
         "declares a DOCTYPE, which no spreadsheet program writes; entities in it could fill the memory.",
@@ -226,7 +221,7 @@ def _sniff_zip(data: bytes, shown: str) -> FileKind:
                 package.read("mimetype")[:100] if "mimetype" in names and package.getinfo("mimetype").file_size < 1000 else b""
             )
     except (zipfile.BadZipFile, OSError, EOFError, ValueError, NotImplementedError, RuntimeError, KeyError):
-        _refuse_damaged_package(shown)
+        refuse_damaged_package(shown)
     if encrypted:
         _refuse_password(shown)
     if b"opendocument.spreadsheet" in mimetype:
@@ -245,129 +240,13 @@ def _sniff_zip(data: bytes, shown: str) -> FileKind:
     if any(part.lower().endswith((".xlsx", ".xls", ".xlsm", ".csv", ".zip")) for part in names):
         _wrong("a zip archive with files in it", shown, "Unpack it and name the workbook inside.")
     if "[Content_Types].xml" in names or not names:
-        _refuse_damaged_package(shown)
+        refuse_damaged_package(shown)
     _wrong("a zip archive without a workbook in it", shown)
 
 
-def _refuse_damaged_package(shown: str) -> NoReturn:
+def refuse_damaged_package(shown: str) -> NoReturn:
+    """Refuse a package that cannot be unpacked."""
     refuse("CORRUPT_FILE", "is damaged or incomplete: the package cannot be unpacked.", "Save, send or download it again.", shown)
-
-
-@dataclass(frozen=True)
-class PackageFacts:
-    """What the guards learned about a package without parsing it.
-
-    sheet_bytes: unpacked sheet XML, shared strings and styles. elements: rows and cells in the sheets. has_formulas: a sheet
-    holds a
-    formula. strict: strict OOXML. macros: macro parts. links: targets of external links.
-    """
-
-    sheet_bytes: int
-    elements: int
-    has_formulas: bool
-    strict: bool
-    macros: bool
-    links: tuple[str, ...]
-
-
-def inspect_package(data: bytes, shown: str) -> PackageFacts:
-    """Size, DOCTYPE and content checks of a zip package before any parser sees it. Raises Refused (FILE_TOO_LARGE, UNSAFE_FILE,
-    CORRUPT_FILE)."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as package:
-            infos = package.infolist()
-            _check_sizes(infos, shown)
-            for info in infos:
-                if _is_xml(info.filename):
-                    _check_prolog(package, info, shown)
-            sheets = [info for info in infos if re.match(r"/?xl/worksheets/[^/]+\.xml$", info.filename, re.IGNORECASE)]
-            elements, has_formulas = _count_elements(package, sheets)
-            book_start = b""
-            for info in infos:
-                if info.filename.lower().lstrip("/") == "xl/workbook.xml":
-                    with package.open(info) as part:
-                        book_start = part.read(4096)
-            return PackageFacts(
-                sheet_bytes=sum(info.file_size for info in [*sheets, *_heavy_parts(infos)]),
-                elements=elements,
-                has_formulas=has_formulas,
-                strict=b"purl.oclc.org/ooxml" in book_start,
-                macros=any("vbaproject" in info.filename.lower() or "/macrosheets/" in info.filename.lower() for info in infos),
-                links=_external_links(package, infos),
-            )
-    except (zipfile.BadZipFile, OSError, EOFError, ValueError, NotImplementedError, RuntimeError, KeyError, zipfile.LargeZipFile):
-        _refuse_damaged_package(shown)
-    except Exception as failure:
-        if type(failure).__module__ == "zlib":
-            _refuse_damaged_package(shown)
-        raise
-
-
-def _is_xml(name: str) -> bool:
-    return name.lower().endswith((".xml", ".rels", ".vml"))
-
-
-def _heavy_parts(infos: list[zipfile.ZipInfo]) -> list[zipfile.ZipInfo]:
-    return [info for info in infos if info.filename.lower().lstrip("/") in ("xl/sharedstrings.xml", "xl/styles.xml")]
-
-
-def _check_sizes(infos: list[zipfile.ZipInfo], shown: str) -> None:
-    total = sum(info.file_size for info in infos)
-    if total > UNPACKED_BYTES_MAX:
-        refuse(
-            "FILE_TOO_LARGE",
-            f"unpacks to {total / 1e6:,.0f} MB; the most that is read is {UNPACKED_BYTES_MAX / 1e6:,.0f} MB.",
-            "Copy the demand as values into a new workbook and save that.",
-            shown,
-        )
-    if len(infos) > PARTS_MAX:
-        refuse(
-            "FILE_TOO_LARGE",
-            f"holds {len(infos):,} parts; the most that is read is {PARTS_MAX:,}.",
-            "Copy the demand as values into a new workbook and save that.",
-            shown,
-        )
-
-
-def _check_prolog(package: zipfile.ZipFile, info: zipfile.ZipInfo, shown: str) -> None:
-    """Refuse a DOCTYPE: it can only stand before the root element, so only that much is unpacked."""
-    prolog = b""
-    with package.open(info) as part:
-        while len(prolog) < PROLOG_BYTES_MAX:
-            chunk = part.read(2048)
-            if not chunk:
-                break
-            prolog += chunk.replace(b"\x00", b"")
-            if b"<!doctype" in prolog.lower():
-                _refuse_doctype(shown)
-            body = re.sub(rb"<\?.*?\?>|<!--.*?-->", b"", prolog, flags=re.DOTALL)
-            if _ROOT.search(body):
-                return
-    if len(prolog) >= PROLOG_BYTES_MAX:
-        _refuse_doctype(shown)
-
-
-def _count_elements(package: zipfile.ZipFile, sheets: list[zipfile.ZipInfo]) -> tuple[int, bool]:
-    """Rows and cells in the sheets, and whether any holds a formula; unpacked in pieces, never kept."""
-    elements, has_formulas = 0, False
-    for info in sheets:
-        with package.open(info) as part:
-            tail = b""
-            while chunk := part.read(1 << 20):
-                piece = tail + chunk
-                elements += piece.count(b"<c ") + piece.count(b"<row ") + piece.count(b"<c>") + piece.count(b"<row>")
-                has_formulas = has_formulas or b"<f>" in piece or b"<f " in piece or b"<f/" in piece or b":f>" in piece
-                tail = piece[-3:] if len(piece) >= 3 else piece
-    return elements, has_formulas
-
-
-def _external_links(package: zipfile.ZipFile, infos: list[zipfile.ZipInfo]) -> tuple[str, ...]:
-    targets = []
-    for info in infos:
-        if re.match(r"/?xl/externallinks/_rels/[^/]+\.rels$", info.filename, re.IGNORECASE) and info.file_size < 1_000_000:
-            text = package.read(info).decode("utf-8", "replace")
-            targets += re.findall(r'Target="([^"]+)"', text)
-    return tuple(dict.fromkeys(targets))
 
 
 def decode_text(data: bytes) -> str:

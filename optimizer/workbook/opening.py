@@ -7,12 +7,15 @@ from pathlib import Path
 
 from optimizer.errors import Problem
 from optimizer.workbook.book import Book
-from optimizer.workbook.guards import FileKind, PackageFacts, inspect_package, read_file, sniff
+from optimizer.workbook.guards import FileKind, read_file, sniff
+from optimizer.workbook.guards_package import PackageFacts, inspect_package
 from optimizer.workbook.reader_options import ReaderOptions
 
 #: Past these, openpyxl would take many seconds and hundreds of MB; calamine takes both in its stride.
 OPENPYXL_BYTES_MAX = 32_000_000
+OPENPYXL_HEAVY_BYTES_MAX = 8_000_000
 OPENPYXL_ELEMENTS_MAX = 250_000
+OPENPYXL_SPREAD_MAX = 250_000
 
 
 def open_book(path: Path | str, options: ReaderOptions | None = None) -> Book:
@@ -65,12 +68,21 @@ def _file_name(target: str) -> str:
     return target.replace("\\", "/").rsplit("/", 1)[-1].replace("%20", " ")
 
 
+def _is_too_much_for_openpyxl(facts: PackageFacts) -> bool:
+    return (
+        facts.sheet_bytes > OPENPYXL_BYTES_MAX
+        or facts.heavy_bytes > OPENPYXL_HEAVY_BYTES_MAX
+        or facts.elements > OPENPYXL_ELEMENTS_MAX
+        or facts.spread_cells > OPENPYXL_SPREAD_MAX
+    )
+
+
 def _parse(data: bytes, kind: FileKind, facts: PackageFacts | None, shown: str, warnings: list[Problem]) -> Book:
     reason = {"xls": "an old .xls file", "xlsb": "a binary .xlsb file", "ods": "an OpenDocument file"}.get(kind, "")
     if kind == "xlsx" and facts is not None:
         if facts.strict:
             reason = "a Strict Open XML file"
-        elif facts.sheet_bytes > OPENPYXL_BYTES_MAX or facts.elements > OPENPYXL_ELEMENTS_MAX:
+        elif _is_too_much_for_openpyxl(facts):
             reason = f"a very large file ({facts.elements:,} rows and cells)"
         else:
             try:

@@ -14,7 +14,7 @@ from typing import Any
 from optimizer.workbook.book import Cell, CellValue, Sheet
 from optimizer.workbook.guards import refuse
 
-CELLS_MAX = 1_500_000
+CELLS_MAX = 600_000
 TIMEOUT_S = 20.0
 
 

@@ -9,7 +9,7 @@ from optimizer.workbook.book import Cell, Sheet
 from optimizer.workbook.guards import decode_text, refuse
 
 DELIMITERS = (";", "\t", "|", ",")
-CELLS_MAX = 1_500_000
+CELLS_MAX = 600_000
 
 
 def read_csv(data: bytes, name: str, shown: str) -> Sheet:

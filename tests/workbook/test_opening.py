@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -12,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from optimizer.errors import Refused
-from optimizer.workbook import guards, opening_calamine, recalc
+from optimizer.workbook import guards, guards_package, opening_calamine, recalc
 from optimizer.workbook.opening import open_book
 from optimizer.workbook.reader_options import ReaderOptions
-from tests.workbook.forge import PROFILE, Sheet, demand_sheet, write_xlsx
-from tests.workbook.formats import ods, package, zipped
+from tests.workbook.forge import PROFILE, Sheet, demand_sheet, part, repack, write_xlsx
+from tests.workbook.formats import inline_xlsx, ods, package, zipped
 from tests.workbook.reading import TRUTH, read, refused, values
 
 
@@ -131,7 +132,7 @@ def test_sizes_are_capped_before_anything_is_unpacked(tmp_path: Path, monkeypatc
     monkeypatch.setattr(guards, "FILE_BYTES_MAX", 100)
     assert code(tmp_path, data) == "FILE_TOO_LARGE"
     monkeypatch.setattr(guards, "FILE_BYTES_MAX", 10**9)
-    monkeypatch.setattr(guards, "PARTS_MAX", 3)
+    monkeypatch.setattr(guards_package, "PARTS_MAX", 3)
     assert code(tmp_path, data) == "FILE_TOO_LARGE"
     monkeypatch.setattr(guards, "TEXT_BYTES_MAX", 10)
     assert code(tmp_path, b"Hour;Output tok/s\n0;1\n", "a.csv") == "FILE_TOO_LARGE"
@@ -231,3 +232,47 @@ def test_opening_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_merges_and_links_over_the_whole_sheet_do_not_hang(tmp_path: Path) -> None:
+    data = write_xlsx(demand_sheet())
+    text = part(data, "xl/worksheets/sheet1.xml")
+    for tag in (
+        b'<mergeCells><mergeCell ref="D1:XFD1048576"/></mergeCells>',
+        b'<hyperlinks><hyperlink ref="D1:XFD1048576" location="A1"/></hyperlinks>',
+    ):
+        changed = text.replace(b"</sheetData>", b"</sheetData>" + tag)
+        demand = read(tmp_path, repack(data, {"xl/worksheets/sheet1.xml": changed}))
+        assert values(demand) == TRUTH
+        assert [warning.code for warning in demand.warnings] == ["LIMITED_CHECKS"]
+
+
+def test_parts_that_only_slow_a_parser_are_left_to_the_fast_one(tmp_path: Path) -> None:
+    data = write_xlsx(demand_sheet())
+    styles = part(data, "xl/styles.xml").replace(b"</styleSheet>", b"<!--" + b"x" * 9_000_000 + b"--></styleSheet>")
+    demand = read(tmp_path, repack(data, {"xl/styles.xml": styles}))
+    assert values(demand) == TRUTH
+    assert [warning.code for warning in demand.warnings] == ["LIMITED_CHECKS"]
+
+
+def test_prefixed_and_wide_encoded_sheets_are_counted(tmp_path: Path) -> None:
+    data = inline_xlsx()
+    text = part(data, "xl/worksheets/sheet1.xml").decode()
+    prefixed = re.sub(r"<(/?)(\w)", r"<\1x:\2", text).replace("xmlns=", "xmlns:x=")
+    for variant in (prefixed.encode(), text.encode("utf-16")):
+        changed = repack(data, {"xl/worksheets/sheet1.xml": variant})
+        assert guards_package.inspect_package(changed, "f").elements == 75
+        assert values(read(tmp_path, changed)) == TRUTH
+
+
+@pytest.mark.parametrize(
+    "text", ["k " * 5000, "tokens " * 5000, "(" * 9000, "1" * 32_000, "1 " * 9000, "0," * 9000, "\u200f" * 9000]
+)
+def test_long_cells_are_read_in_no_time(tmp_path: Path, text: str) -> None:
+    sheet = demand_sheet()
+    sheet.put(0, 2, text)
+    sheet.put(5, 2, text)
+    sheet.put(30, 0, text)
+    assert values(read(tmp_path, sheet)) == TRUTH
+    sheet.put(5, 1, text)
+    assert refused(tmp_path, sheet)

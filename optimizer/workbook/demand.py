@@ -9,7 +9,7 @@ from optimizer.errors import ProblemList
 from optimizer.units import HOURS_PER_DAY
 from optimizer.workbook.book import Book
 from optimizer.workbook.demand_columns import ColumnChooser
-from optimizer.workbook.demand_days import DayMaker, Days, Series
+from optimizer.workbook.demand_days import DayMaker, Series
 from optimizer.workbook.demand_find import Column, Table
 from optimizer.workbook.demand_grid import Grid
 from optimizer.workbook.demand_hours import Stamp
@@ -22,6 +22,7 @@ from optimizer.workbook.demand_model import (
     DerivedDayType,
 )
 from optimizer.workbook.demand_place import BareRange, find_place, hours_beside
+from optimizer.workbook.demand_profile import Days
 from optimizer.workbook.demand_rows import HourRow, RowReader, Rows
 from optimizer.workbook.demand_series import SeriesMaker
 from optimizer.workbook.demand_settle import UnitSettler
@@ -167,7 +168,8 @@ class _DemandReader:
         rows: Rows,
     ) -> DemandRead | None:
         """Spread what holds for all day types over them, and report per workload."""
-        if derived is not None and len(derived) > 1 and self.day_types is not None:
+        whole = derived is not None and [one.day_type for one in derived] == [ONLY_DAY_TYPE]
+        if derived is not None and not whole and self.day_types is not None:
             differs = {one.day_type for one in derived} != set(self.day_types)
             if differs:
                 self._error(
@@ -179,7 +181,7 @@ class _DemandReader:
                 )
                 return None
             derived = None
-        if derived is not None and len(derived) == 1 and derived[0].day_type == ONLY_DAY_TYPE and self.day_types is not None:
+        if whole and self.day_types is not None:
             derived = None
         known = (
             [one.day_type for one in derived]

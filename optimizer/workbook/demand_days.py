@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from optimizer.errors import ProblemList
-from optimizer.units import HOURS_PER_DAY, SECONDS_PER_DAY, SECONDS_PER_HOUR, SECONDS_PER_MINUTE
+from optimizer.units import SECONDS_PER_DAY, SECONDS_PER_HOUR, SECONDS_PER_MINUTE
 from optimizer.workbook.demand_hours import Day, Stamp, absolute, clock, shown
-from optimizer.workbook.demand_model import ONLY_DAY_TYPE, DerivedDayType, ProfileStats
-from optimizer.workbook.profiles import EVENT_BIN_S, Bins, UnknownProfile, derive, statistics
+from optimizer.workbook.demand_model import DerivedDayType, ProfileStats
+from optimizer.workbook.demand_profile import WEEKDAY_WEEKEND, DayPlan, Days, profile_days
+from optimizer.workbook.profiles import EVENT_BIN_S, Bins, UnknownProfile, statistics
 from optimizer.workbook.reader_options import ReaderOptions
 
 STEP_MIN_S = 60
@@ -38,15 +39,6 @@ class Series:
     day_type: str
     points: tuple[Point, ...]
     counts: bool = False
-
-
-@dataclass(frozen=True)
-class Days:
-    """24 hours of one series for each derived day type ("" where none was derived)."""
-
-    output: Mapping[str, tuple[float, ...]]
-    input: Mapping[str, tuple[float, ...]]
-    stats: ProfileStats | None
 
 
 class DayMaker:
@@ -82,7 +74,42 @@ class DayMaker:
             for plan, stats in zip(read, whole, strict=True)
         ]
 
-    def _read(self, series: Series) -> _Plan | None:
+    def _profile(self, series: Sequence[Series], plans: list[DayPlan]) -> list[Days] | None:
+        """Day types derived from the days that all series have."""
+        profile = str(self.options.profile)
+        at = series[0].points[0].at
+        if any(one.day_type for one in series):
+            self._error(
+                "PROFILE_NOT_POSSIBLE", "the rows name day types and have dates.", "Say --day, or take one of the two out.", at
+            )
+            return None
+        if any(set(plan.outputs) != set(plans[0].outputs) for plan in plans):
+            self._error(
+                "DAYS_DIFFER",
+                "the workloads do not cover the same days.",
+                "Give every workload rows for the same days, or choose one day with --day.",
+                at,
+            )
+            return None
+        try:
+            made = profile_days(plans, profile)
+        except UnknownProfile as failure:
+            self._error("PROFILE_NOT_POSSIBLE", f"--profile {profile} {failure}.", f"Say {PROFILE_CHOICES}.", at)
+            return None
+        self.day_types = made.day_types
+        for one, plan, days in zip(series, plans, made.days, strict=True):
+            top = max(max(bins.hours(plan.how)) for bins in plan.outputs.values())
+            shown_top = max(max(values) for values in days.output.values())
+            if profile == WEEKDAY_WEEKEND and top > shown_top * (1 + 1e-9):
+                self._warn(
+                    "PROFILE_IS_MEAN",
+                    f"the mean days of {one.workload!r} peak at {shown_top:,.6g} tok/s and its highest hour is {top:,.6g}.",
+                    "Plan for busy days with --profile percentile:95 or --profile peak-day.",
+                    one.points[0].at,
+                )
+        return list(made.days)
+
+    def _read(self, series: Series) -> DayPlan | None:
         points = self._pick_day(series)
         if points is None:
             return None
@@ -206,7 +233,7 @@ class DayMaker:
         )
         return None
 
-    def _bins(self, series: Series, points: list[Point], step: float) -> _Plan | None:
+    def _bins(self, series: Series, points: list[Point], step: float) -> DayPlan | None:
         """Whole days of bins; a gap or a repeat is an error, a ragged first or last day of a longer series is left out."""
         by_day: dict[Day | None, dict[int, list[Point]]] = {}
         for point in points:
@@ -244,7 +271,7 @@ class DayMaker:
                 "Say --resample max to plan for the highest step.",
                 points[0].at,
             )
-        return _Plan(outputs, inputs, how, order[0] is not None, statistics(outputs, step) if longer else None)
+        return DayPlan(outputs, inputs, how, order[0] is not None, statistics(outputs, step) if longer else None)
 
     def _whole_days(
         self, order: list[Day | None], by_day: dict[Day | None, dict[int, list[Point]]], size: int, events: bool
@@ -317,101 +344,6 @@ class DayMaker:
                 )
                 break
         return True
-
-    def _profile(self, series: Sequence[Series], plans: list[_Plan]) -> list[Days] | None:
-        """Day types derived from the days that all series have."""
-        shared = set.intersection(*(set(plan.outputs) for plan in plans))
-        if not shared or any(set(plan.outputs) != shared for plan in plans):
-            self.problems.error(
-                "DAYS_DIFFER",
-                "the workloads do not cover the same days.",
-                "Give every workload rows for the same days, or choose one day with --day.",
-                file=self.file,
-                sheet=self.sheet,
-            )
-            return None
-        profile = str(self.options.profile)
-        outputs = {
-            str(index): {day: bins.hours(plan.how) for day, bins in plan.outputs.items()} for index, plan in enumerate(plans)
-        }
-        try:
-            derived = derive(outputs, profile)
-        except UnknownProfile as failure:
-            self.problems.error(
-                "PROFILE_NOT_POSSIBLE",
-                f"--profile {profile} {failure}.",
-                f"Say {PROFILE_CHOICES}.",
-                file=self.file,
-                sheet=self.sheet,
-            )
-            return None
-        inputs = self._profile_inputs(plans, outputs, derived, profile)
-        self.day_types = tuple(DerivedDayType(name, days) for name, (days, _) in derived.items())
-        if profile == "weekday-weekend":
-            for plan in plans:
-                if plan.stats is not None and plan.stats.by_hour is not None:
-                    top = max(max(bins.hours(plan.how)) for bins in plan.outputs.values())
-                    shown_top = max(max(values) for _, each in derived.values() for values in each.values())
-                    if top > shown_top * (1 + 1e-9) and len(plans) == 1:
-                        self._warn(
-                            "PROFILE_IS_MEAN",
-                            f"the mean days peak at {shown_top:,.6g} tok/s and the highest hour of the file is {top:,.6g} tok/s.",
-                            "Plan for busy days with --profile percentile:95 or --profile peak-day.",
-                            None,
-                        )
-        result = []
-        for index, plan in enumerate(plans):
-            names = list(derived)
-            output = {(name if len(names) > 1 or name != ONLY_DAY_TYPE else ""): derived[name][1][str(index)] for name in names}
-            given = (
-                {(name if len(names) > 1 or name != ONLY_DAY_TYPE else ""): inputs[name][1][str(index)] for name in names}
-                if plan.inputs
-                else {}
-            )
-            result.append(Days(output, given, plan.stats))
-        return result
-
-    def _profile_inputs(
-        self,
-        plans: list[_Plan],
-        outputs: Mapping[str, Mapping[Day, tuple[float, ...]]],
-        derived: Mapping[str, tuple[float, Mapping[str, tuple[float, ...]]]],
-        profile: str,
-    ) -> dict[str, tuple[float, dict[str, tuple[float, ...]]]]:
-        """Input of the same days: on a peak day that day's, else the profile's output times the ratio of means in that hour."""
-        result: dict[str, tuple[float, dict[str, tuple[float, ...]]]] = {}
-        for name, (count, values) in derived.items():
-            per_series: dict[str, tuple[float, ...]] = {}
-            for index, plan in enumerate(plans):
-                if not plan.inputs:
-                    continue
-                key = str(index)
-                given = {day: bins.hours(plan.how) for day, bins in plan.inputs.items()}
-                ratios = []
-                for hour in range(HOURS_PER_DAY):
-                    days = [day for day in given if _belongs(day, name)]
-                    if profile == "peak-day":
-                        days = [day for day in days if outputs[key][day] == values[key]]
-                    made = sum(outputs[key][day][hour] for day in days)
-                    ratios.append(sum(given[day][hour] for day in days) / made if made > 0 else 0.0)
-                per_series[key] = tuple(value * ratio for value, ratio in zip(values[key], ratios, strict=True))
-            result[name] = (count, per_series)
-        return result
-
-
-@dataclass(frozen=True)
-class _Plan:
-    outputs: dict[Day, Bins]
-    inputs: dict[Day, Bins]
-    how: str
-    dated: bool
-    stats: ProfileStats | None
-
-
-def _belongs(day: Day, day_type: str) -> bool:
-    if day_type not in ("weekday", "weekend") or not isinstance(day, datetime.date):
-        return True
-    return (day.weekday() >= 5) == (day_type == "weekend")
 
 
 def _total(group: Sequence[Point], is_input: bool, counts: bool, step: float) -> float:

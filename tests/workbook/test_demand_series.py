@@ -180,6 +180,20 @@ def test_dates_and_hours_in_two_columns(tmp_path: Path) -> None:
     assert values(read(tmp_path, sheet, day="2026-12-02")) == tuple(2 * value for value in TRUTH)
 
 
+def test_a_profile_must_give_the_day_types_of_the_case(tmp_path: Path) -> None:
+    demand = read(tmp_path, series(14), profile="weekday-weekend", day_types={"weekend": 2, "weekday": 5})
+    assert [row.day_type for row in demand.series] == ["weekend", "weekday"]
+    assert demand.day_types is None
+    whole = read(tmp_path, series(14), profile="peak-day", day_types=("weekday", "weekend"))
+    assert [values(whole, day_type=name) for name in ("weekday", "weekend")] == [TRUTH, TRUTH]
+    assert refused(tmp_path, series(4), profile="weekday-weekend", day_types=("weekday", "weekend"))[0].code == "UNKNOWN_DAY_TYPE"
+    named = series(14)
+    named.put(0, 2, "day_type")
+    named.down(1, 2, ["weekday"] * 336)
+    problems = refused(tmp_path, named, profile="weekday-weekend", day_types=("weekday",))
+    assert [problem.code for problem in problems] == ["PROFILE_NOT_POSSIBLE"]
+
+
 def test_derive_and_statistics_in_plain_numbers() -> None:
     days = {"w": {0: (1.0,) * 24, 1: (3.0,) * 24}}
     assert derive(days, "percentile:50")["day"] == (2.0, {"w": (2.0,) * 24})

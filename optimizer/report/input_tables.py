@@ -210,7 +210,11 @@ def _demand_table(case: Case) -> InputTable:
                 }
             )
     keys = {(row["workload"], row["day_type"], row["hour"]): place for place, row in enumerate(found)}
-    grid = Grid(DEMAND.sheet, HEADER_ROW, _columns(DEMAND, provenance=False), len(found), unit_row=False)
+    cols = _columns(DEMAND, provenance=False)
+    if all(row["input_tps"] is None for row in found):
+        # A column of input that nobody filled in would be read as values that are missing.
+        cols = tuple(col for col in cols if col.key != "input_tps")
+    grid = Grid(DEMAND.sheet, HEADER_ROW, cols, len(found), unit_row=False)
     return InputTable(DEMAND, grid, tuple(found), (("", None),) * len(found), keys)
 
 

@@ -301,7 +301,9 @@ def cost_chart(sheet: PlanSheet, places: Places) -> Any:
     chart.set_title({"name": "Cost by part of the bill", "name_font": {"size": 11, "color": "#1F2933"}})
     chart.set_x_axis({"name": "$/day", "name_font": {"size": 9}, "num_font": {"size": 8}, "num_format": "#,##0", "min": 0,
                       "major_gridlines": {"visible": True, "line": {"color": "#E3E8EA", "width": 0.5}}})  # fmt: skip
-    chart.set_y_axis({"reverse": True, "crossing": "max", "num_font": {"size": 8}})
+    chart.set_y_axis({
+        "name": "Part of the bill", "name_font": {"size": 9}, "reverse": True, "crossing": "max", "num_font": {"size": 8},
+    })  # fmt: skip
     chart.set_legend({"none": True})
     chart.set_size({"width": 300, "height": 330})
     chart.set_chartarea({"border": {"color": "#D0D7DA"}})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from optimizer.report.result import PlanResult, RunInfo
     from optimizer.workbook.demand_model import DemandReport
 
+#: Code of the error in a result whose workbook could not be written.
+CANNOT_WRITE = "CANNOT_WRITE"
+
 
 @dataclass(frozen=True)
 class PlanRequest:
@@ -28,22 +31,25 @@ class PlanRequest:
     output: str | None = None
     baselines: bool = True
     force: bool = False
-    solver: str = "HiGHS"
     command: str = ""
 
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What `check` found. lines: for a terminal. errors non-empty = refused."""
+    """What `check` found. lines: for a terminal. assumptions: sentences. errors non-empty = refused."""
 
     workloads: tuple[DemandReport, ...]
     lines: tuple[str, ...]
     warnings: tuple[Problem, ...]
     errors: tuple[Problem, ...]
+    assumptions: tuple[str, ...] = ()
 
 
 def run_check(forecast: str, options: LoadOptions) -> CheckResult:
-    """Read a forecast as far as it goes and say what was understood; refusals are part of the result, not raised."""
+    """Read a forecast as far as it goes and say what was understood; refusals are part of the result, not raised.
+
+    Where the file says which models serve the demand, what `plan` would refuse for want of a measurement is refused too.
+    """
     from optimizer.workbook.demand_text import demand_lines
     from optimizer.workbook.load import check_inputs
 
@@ -51,54 +57,65 @@ def run_check(forecast: str, options: LoadOptions) -> CheckResult:
         checked = check_inputs(forecast, options)
     except Refused as refused:
         return CheckResult((), (), refused.warnings, refused.errors)
-    return CheckResult(checked.demand, tuple(demand_lines(checked.demand)), checked.warnings, ())
+    warnings, errors = checked.warnings, tuple[Problem, ...]()
+    if checked.case is not None:
+        try:
+            warnings = (*warnings, *_candidates(checked.case, options).warnings)
+        except Refused as refused:
+            warnings, errors = (*warnings, *refused.warnings), refused.errors
+    assumptions = checked.case.assumptions if checked.case else ()
+    return CheckResult(checked.demand, tuple(demand_lines(checked.demand)), warnings, errors, assumptions)
 
 
 def run_plan(request: PlanRequest) -> PlanResult:
     """Load, find candidates, solve, audit, price, compare with the baselines, and write the workbook.
 
-    Refused and infeasible inputs are results. Raises AuditFailed (nothing is written), CannotWrite, SolverFailed.
+    Refused and infeasible inputs are results; so is a workbook that cannot be written: an error with code CANNOT_WRITE, found
+    before the work where it can be, and beside the plan where not. Raises AuditFailed (nothing is written) and SolverFailed.
     """
-    from optimizer.candidates.enumerate import find_candidates
     from optimizer.milp.solve import solve_case
     from optimizer.report.result import PlanResult, RunInfo
     from optimizer.studies.infeasible import explain
     from optimizer.workbook.load import load_case
 
     run = RunInfo(version=__version__, command=request.command, run_utc=datetime.datetime.now(datetime.UTC))
-    if request.output is not None:
-        _check_target(request.output, force=request.force)
     warnings: tuple[Problem, ...] = ()
     try:
+        _check_plan_target(request)
         loaded = load_case(request.forecast, request.load)
         warnings = loaded.warnings
-        candidates = find_candidates(loaded.case)
-        if request.load.strict and candidates.warnings:
-            raise Refused(candidates.warnings, warnings)
+        candidates = _candidates(loaded.case, request.load)
+    except CannotWrite as failure:
+        return PlanResult(status="refused", run=run, errors=(_unwritten(request, failure),))
     except Refused as refused:
         return PlanResult(status="refused", run=run, warnings=(*warnings, *refused.warnings), errors=refused.errors)
     case = loaded.case
     warnings = (*warnings, *candidates.warnings)
     outcome = solve_case(case, candidates)
-    run = RunInfo(
-        version=__version__, command=request.command, start_date=case.policy.start_date, inputs=case.inputs, output=None,
-        solver=outcome.solver, run_utc=run.run_utc,
-    )
+    run = replace(run, start_date=case.policy.start_date, inputs=case.inputs, solver=outcome.solver)
     if outcome.decision is None:
         limits = explain(case, candidates) if outcome.status == "infeasible" else ()
         return PlanResult(
             status=outcome.status, run=run, case=case, candidates=candidates, warnings=warnings, infeasible=limits,
             bound_usd_per_day=outcome.bound_usd_per_day,
         )
-    return _finish(request, run, case, candidates, outcome, warnings)
+    return _written(request, _priced(request, run, case, candidates, outcome, warnings))
 
 
-def _finish(
+def _candidates(case: Case, options: LoadOptions) -> Candidates:
+    """Options and rejections of a case; raises Refused, with `strict` for warnings too."""
+    from optimizer.candidates.enumerate import find_candidates
+
+    candidates = find_candidates(case)
+    if options.strict and candidates.warnings:
+        raise Refused(candidates.warnings)
+    return candidates
+
+
+def _priced(
     request: PlanRequest, run: RunInfo, case: Case, candidates: Candidates, outcome: SolveOutcome, warnings: tuple[Problem, ...],
 ) -> PlanResult:
-    """Audit, price and write a plan that was found."""
-    from dataclasses import replace
-
+    """Audit and price a plan that was found, and compare it with the baselines."""
     from optimizer.plan.audit import audit_decision
     from optimizer.plan.metrics import price_plan
     from optimizer.plan.plan import Baselines
@@ -114,33 +131,74 @@ def _finish(
         raise AuditFailed(audit.violations)
     baselines = solve_baselines(case, candidates) if request.baselines else Baselines()
     plan = price_plan(case, candidates, outcome, baselines)
-    result = PlanResult(
-        status=plan.status, run=replace(run, output=request.output), case=case, candidates=candidates, plan=plan, audit=audit,
+    return PlanResult(
+        status=plan.status, run=run, case=case, candidates=candidates, plan=plan, audit=audit,
         warnings=(*warnings, *plan_warnings(case, candidates, plan)),
     )
-    if request.output is not None:
-        from optimizer.report.plan_book import write_plan_workbook
 
-        write_plan_workbook(request.output, result, force=request.force)
-    return result
+
+def _written(request: PlanRequest, result: PlanResult) -> PlanResult:
+    """The result with its workbook, where one was asked for; a plan that cannot be written is still a result."""
+    if request.output is None:
+        return result
+    from optimizer.report.plan_book import write_plan_workbook
+
+    written = replace(result, run=replace(result.run, output=request.output))
+    try:
+        write_plan_workbook(request.output, written, force=request.force)
+    except CannotWrite as failure:
+        return replace(result, errors=(*result.errors, _unwritten(request, failure)))
+    return written
+
+
+def _unwritten(request: PlanRequest, failure: CannotWrite) -> Problem:
+    """`what; how to mend it` as a problem of the output file."""
+    message, _, fix = str(failure).partition("; ")
+    return Problem(
+        CANNOT_WRITE, f"{message.removeprefix(f'{request.output} ')}.", f"{fix[:1].upper()}{fix[1:]}.", file=request.output
+    )
 
 
 def write_template_file(output: str, *, example: bool, force: bool) -> None:
     """Write the forecast template or the filled example; an existing file is kept unless `force`. Raises CannotWrite."""
+    import tempfile
+
     from optimizer.report.template import write_example, write_template
+    from optimizer.report.writer import replace_file
 
-    _check_target(output, force=force, any_file=True)
-    (write_example if example else write_template)(output)
-
-
-def _check_target(output: str, *, force: bool, any_file: bool = False) -> None:
-    """Fail before the work, not after it: folder missing, a folder in the way, or (any_file) an existing file."""
     path = Path(output)
-    if path.is_dir():
-        raise CannotWrite(f"{output} is a folder; name a file such as {Path(output) / 'plan.xlsx'}")
-    if not path.parent.exists():
-        raise CannotWrite(f"the folder {path.parent} does not exist; make it first")
-    if any_file and path.exists() and not force:
-        raise CannotWrite(f"{output} exists already; add --force to overwrite it")
+    _check_place(path, "forecast.xlsx")
+    if path.exists() and not force:
+        raise CannotWrite(f"{output} exists already; name another file, or add --force to overwrite it")
+    with tempfile.TemporaryDirectory() as folder:
+        draft = Path(folder) / "draft.xlsx"
+        (write_example if example else write_template)(draft)
+        replace_file(path, draft.read_bytes())
 
 
+def _check_plan_target(request: PlanRequest) -> None:
+    """Fail before the work, not after it, where the plan could not be written or would overwrite what it is made from."""
+    if request.output is None:
+        return
+    from optimizer.report.writer import check_target, is_plan_workbook
+
+    path = Path(request.output)
+    _check_place(path, "plan.xlsx")
+    check_target(path, force=request.force)
+    for name in (request.forecast, request.load.policy):
+        if name is not None and path.exists() and Path(name).exists() and path.samefile(name) and not is_plan_workbook(path):
+            raise CannotWrite(f"{request.output} is an input of this plan; name another file with -o")
+
+
+def _check_place(path: Path, example: str) -> None:
+    """Raise CannotWrite where no workbook can have this name: a folder, a missing folder, another ending, too long a name."""
+    try:
+        is_folder, has_folder = path.is_dir(), path.parent.is_dir()
+    except OSError as problem:
+        raise CannotWrite(f"{path} cannot be written ({problem.strerror or problem}); choose another name") from problem
+    if is_folder:
+        raise CannotWrite(f"{path} is a folder; name a file in it, for example {path / example}")
+    if not has_folder:
+        raise CannotWrite(f"the folder {path.parent} does not exist; make it, or write elsewhere with -o")
+    if path.suffix.lower() != ".xlsx":
+        raise CannotWrite(f"{path} does not end in .xlsx; name it {path.name}.xlsx")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import datetime
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
 
 from optimizer.cli import show
+from optimizer.cli.options import Finite
 from optimizer.errors import ExitCode, Problem, Refused
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -25,16 +25,6 @@ def _day(_context: click.Context, _parameter: click.Parameter, value: datetime.d
     return None if value is None else value.date()
 
 
-class _Finite(click.FloatRange):
-    """A range without infinity and without nan, which no comparison keeps out."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        number = float(super().convert(value, param, ctx))
-        if not math.isfinite(number):
-            self.fail(f"{value} is not a finite number.", param, ctx)
-        return number
-
-
 _DATE = click.DateTime(formats=["%Y-%m-%d"])
 _json = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 _catalogs = click.option(
@@ -42,7 +32,7 @@ _catalogs = click.option(
 )
 _today = click.option("--today", type=_DATE, callback=_day, metavar="DATE", help="Day to count ages from  [default: today]")
 _stale = click.option(
-    "--stale-days", type=_Finite(0), metavar="DAYS",
+    "--stale-days", type=Finite(0), metavar="DAYS",
     help="Age from which a price counts as old  [default: the policy's, 90]",
 )
 
@@ -155,23 +145,23 @@ def list_table(table: str, catalogs: str | None, as_json: bool, **filters: str |
 @click.option("--precision", metavar="NAME", help="Only this precision of the model.")
 @click.option("--gpu", metavar="NAME", help="Only node types of this GPU.")
 @click.option(
-    "--context", "context_tokens", type=_Finite(0, min_open=True), metavar="TOKENS",
+    "--context", "context_tokens", type=Finite(0, min_open=True), metavar="TOKENS",
     help="Input + output tokens of a sequence  [default: the model's context]",
 )
 @click.option(
-    "--sequences", type=_Finite(0, min_open=True), default=1, show_default=True, metavar="N",
+    "--sequences", type=Finite(0, min_open=True), default=1, show_default=True, metavar="N",
     help="Sequences that must fit at once.",
 )
 @click.option(
-    "--overhead", "overhead_frac", type=_Finite(0, 1, max_open=True), default=0.10, show_default=True, metavar="SHARE",
+    "--overhead", "overhead_frac", type=Finite(0, 1, max_open=True), default=0.10, show_default=True, metavar="SHARE",
     help="Share of memory kept free.",
 )
 @click.option(
-    "--weights-gb", type=_Finite(0, min_open=True), metavar="GB",
+    "--weights-gb", type=Finite(0, min_open=True), metavar="GB",
     help="Weights of a model that need not be in the catalogs.",
 )
 @click.option(
-    "--kv-gb-per-seq", type=_Finite(0), metavar="GB",
+    "--kv-gb-per-seq", type=Finite(0), metavar="GB",
     help="Memory per sequence, with --weights-gb  [default: weights alone]",
 )
 @click.option("--span-gpus", type=click.IntRange(1), metavar="N", help="As if replicas could span nodes up to N GPUs.")

@@ -30,8 +30,8 @@ def check(forecast: str, as_json: bool, **chosen: Any) -> None:
         if as_json:
             show.result_json(check_json(result.workloads, result.warnings, result.errors))
         else:
-            for line in result.lines:
-                click.echo(line)
+            show.result_lines(result.lines)
             show.problems("warning", result.warnings)
-            show.problems("error", result.errors)
+        show.assumptions(result.assumptions)
+        show.problems("error", result.errors)
         show.leave(ExitCode.REFUSED if result.errors else ExitCode.DONE)

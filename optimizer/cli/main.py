@@ -5,12 +5,13 @@ from __future__ import annotations
 import click
 
 from optimizer import __version__
+from optimizer.cli import show
 from optimizer.cli.catalog_command import catalog
 from optimizer.cli.check_command import check
 from optimizer.cli.plan_command import plan
 from optimizer.cli.template_command import template
 
-CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110, "auto_envvar_prefix": "FLEETSHEET"}
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 
 @click.group(context_settings=CONTEXT)
@@ -28,6 +29,7 @@ def main() -> None:
     Exit codes: 0 done, 1 a fault of fleetsheet, 2 wrong use, 3 input refused, 4 no plan can meet it,
     5 time limit reached with the gap open, 6 output cannot be written.
     """
+    show.never_fail_on_letters()
 
 
 for command in (template, check, plan, catalog):

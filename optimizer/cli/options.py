@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,6 +15,19 @@ if TYPE_CHECKING:
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
+class Finite(click.FloatRange):
+    """A range without infinity and without nan, which no comparison keeps out."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
+
+
+_POSITIVE = Finite(0, min_open=True)
+
+
 def _names(_context: click.Context, _parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
     """Names given one by one, or several in one text separated by ; or ,"""
     return tuple(name.strip() for text in value for name in re.split(r"[;,]", text) if name.strip())
@@ -24,8 +38,8 @@ _READER = [
     click.option("--sheet", metavar="NAME", help="Sheet that holds the demand."),
     click.option("--range", "range_", metavar="RANGE", help="Cells that hold the demand: Model!D8:D31, a name or a table."),
     click.option("--column", metavar="HEADER", help="Demand column, by header, letter or workload."),
-    click.option("--peak", type=float, metavar="TOK/S", help="Peak in tok/s where the demand is a share of peak."),
-    click.option("--tokens-per-request", type=float, metavar="N", help="Output tokens per request (demand in requests)."),
+    click.option("--peak", type=_POSITIVE, metavar="TOK/S", help="Peak in tok/s where the demand is a share of peak."),
+    click.option("--tokens-per-request", type=_POSITIVE, metavar="N", help="Output tokens per request (demand in requests)."),
     click.option("--locale", metavar="LOCALE", help="How text numbers are written: en-US, de-DE, ..."),
     click.option("--hidden", type=click.Choice(["include", "exclude"]), help="Whether hidden rows and columns count."),
     click.option("--day", metavar="DATE", help="The one day to take from a longer series."),
@@ -37,10 +51,10 @@ _CASE = [
     click.option("--policy", metavar="FILE", type=click.Path(), help="Second workbook with more input sheets."),
     click.option("--model", metavar="NAME", help="Plan one workload of this model (for a file with nothing but demand)."),
     click.option("--precision", metavar="NAME", help="Precision of --model, e.g. fp8."),
-    click.option("--input-tokens", type=float, metavar="N", help="Input tokens per request of --model."),
-    click.option("--output-tokens", type=float, metavar="N", help="Output tokens per request of --model."),
-    click.option("--ttft-ms", type=float, metavar="MS", help="Time to first token the SLO allows."),
-    click.option("--tpot-ms", type=float, metavar="MS", help="Time per output token the SLO allows."),
+    click.option("--input-tokens", type=_POSITIVE, metavar="N", help="Input tokens per request of --model."),
+    click.option("--output-tokens", type=_POSITIVE, metavar="N", help="Output tokens per request of --model."),
+    click.option("--ttft-ms", type=_POSITIVE, metavar="MS", help="Time to first token the SLO allows."),
+    click.option("--tpot-ms", type=_POSITIVE, metavar="MS", help="Time per output token the SLO allows."),
     click.option("--api", multiple=True, callback=_names, metavar="ID", help="API the workload may overflow to; several by ;"),
     click.option("--providers", multiple=True, callback=_names, metavar="NAMES", help="Only offers of these providers."),
     click.option("--regions", multiple=True, callback=_names, metavar="NAMES", help="Only offers in these regions."),

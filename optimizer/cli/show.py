@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import sys
@@ -12,7 +13,17 @@ from typing import Any, NoReturn
 
 import click
 
-from optimizer.errors import ExitCode, FleetsheetError, Problem, Refused
+from optimizer.errors import CannotWrite, ExitCode, FleetsheetError, Problem, Refused
+
+#: What a shell shows for a program that Ctrl-C ended.
+STOPPED = 130
+
+
+def never_fail_on_letters() -> None:
+    """A terminal or pipe whose encoding lacks a letter shows `?` for it."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def words(text: str) -> None:
@@ -27,14 +38,36 @@ def problems(kind: str, rows: Iterable[Problem]) -> None:
         click.echo(f"{click.style(kind, fg=colour)}: {row.sentence()}", err=True)
 
 
+def assumptions(sentences: Iterable[str]) -> None:
+    """What nobody stated and a plan rests on, one line each, on stderr."""
+    for sentence in sentences:
+        click.echo(f"{click.style('assumed', fg='cyan')}: {sentence}", err=True)
+
+
+def result_lines(lines: Iterable[str]) -> None:
+    """The result on stdout. Raises CannotWrite where stdout takes no more, such as a file on a full disk."""
+    try:
+        for line in lines:
+            click.echo(line)
+    except BrokenPipeError:
+        raise
+    except OSError as problem:
+        raise CannotWrite(f"the result cannot be written to stdout ({problem.strerror or problem})") from problem
+
+
 def result_json(document: dict[str, Any]) -> None:
-    """One object and nothing else on stdout."""
-    click.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+    """One object and nothing else on stdout, in letters that its encoding holds."""
+    unicode = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "").startswith("utf")
+    result_lines([json.dumps(document, indent=2, ensure_ascii=not unicode, allow_nan=False)])
 
 
 def leave(code: ExitCode) -> NoReturn:
     """End the process with one of our exit codes."""
-    sys.stdout.flush()
+    try:
+        sys.stdout.flush()
+    except OSError:
+        # What stdout did not take is lost already; without this Python tries again at exit, and changes the exit code.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     raise SystemExit(int(code))
 
 
@@ -50,8 +83,11 @@ def faults_as_sentences() -> Iterator[None]:
     except FleetsheetError as failure:
         words(f"{click.style('error', fg='red')}: {failure}")
         leave(failure.exit_code)
-    except (click.ClickException, click.Abort, SystemExit, KeyboardInterrupt):
+    except (click.ClickException, click.Abort, SystemExit):
         raise
+    except KeyboardInterrupt:
+        words("stopped")
+        raise SystemExit(STOPPED) from None
     except BrokenPipeError:
         leave(ExitCode.DONE)
     except Exception as fault:

@@ -299,7 +299,7 @@ POLICY_KEYS: tuple[Column, ...] = (
     Column(
         "gap", "Gap allowed (share)", "fraction", "Optimality gap at which a plan counts as proven.", default=0.001, low=0, high=1
     ),
-    Column("time_limit_s", "Time limit (s)", "number", "Longest solve.", unit="s", default=60.0, low=0, low_open=True),
+    Column("time_limit_s", "Time limit (s)", "number", "Longest solve.", unit="s", default=60.0, low=0),
     Column(
         "price_stale_days",
         "Prices are stale after (days)",

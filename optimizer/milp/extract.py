@@ -235,6 +235,8 @@ def _expand(
     overflows: list[Overflow] = []
     for piece in prep.case.slices:
         day, hour = piece.day_type, piece.hour
+        if (day, hour) not in group_of:
+            continue  # a decision for some of the hours only
         t = group_of[(day, hour)]
         for offer in prep.offers:
             if count := used.get((offer.offer, t), 0):

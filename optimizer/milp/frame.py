@@ -115,21 +115,25 @@ def hold_usd_per_day(prep: Prep, offer: Offer) -> float:
     return usd
 
 
-def build_frame(prep: Prep) -> Frame:
-    """Variables and money of offers and APIs; the rows that join them to the pools come with `close_frame`."""
+def build_frame(prep: Prep, *, holding: bool = True) -> Frame:
+    """Variables and money of offers and APIs; the rows that join them to the pools come with `close_frame`.
+
+    holding False leaves out what holding costs and the minimums: an hour on its own, whose commitments are priced elsewhere.
+    """
     program = Program("fleetsheet")
     frame = Frame(prep, program)
     bound = {row.node_type: nodes_bound(prep, row.node_type) for row in prep.node_types}
     for offer in prep.offers:
         if offer.is_held:
-            _add_held(frame, offer, bound[offer.node_type])
+            add_held(frame, offer, bound[offer.node_type], holding=holding)
         else:
             _add_elastic(frame, offer, bound[offer.node_type])
     _add_overflow(frame)
     return frame
 
 
-def _add_held(frame: Frame, offer: Offer, bound: int) -> None:
+def add_held(frame: Frame, offer: Offer, bound: int, *, holding: bool) -> None:
+    """Lots of one held offer, its minimum, and its hourly use where that costs. bound: nodes that no hour needs more of."""
     program, prep = frame.program, frame.prep
     existing = prep.case.nodes_existing(offer.offer)
     useful = max(bound, offer.min_nodes)
@@ -137,10 +141,11 @@ def _add_held(frame: Frame, offer: Offer, bound: int) -> None:
     if offer.max_nodes is not None:
         most = min(most, offer.max_nodes // offer.lot_nodes)
     lots = program.add_variable(("lots", offer.offer), up=most, integer=True)
-    usd_per_day = hold_usd_per_day(prep, offer)
-    program.add_cost(usd_per_day * offer.lot_nodes, lots)
-    program.add_constant_cost(usd_per_day * existing)
-    if offer.min_nodes > 0:
+    if holding:
+        usd_per_day = hold_usd_per_day(prep, offer)
+        program.add_cost(usd_per_day * offer.lot_nodes, lots)
+        program.add_constant_cost(usd_per_day * existing)
+    if holding and offer.min_nodes > 0:
         bought = program.add_variable(("bought", offer.offer), up=1, integer=True)
         least = -(-offer.min_nodes // offer.lot_nodes)
         program.add_row(("at_least", offer.offer), [(1.0, lots), (-float(least), bought)], ">=", 0.0)
@@ -250,7 +255,12 @@ def close_frame(frame: Frame) -> None:
             for coefficient, variable in frame.spot_nodes(offer, t)
         ]
         program.add_row(("place_spot", node_type, place, t), need + supply, "<=", 0.0)
-    for site in prep.case.sites:
+    add_sites(frame)
+
+
+def add_sites(frame: Frame) -> None:
+    """Racks and power of every site."""
+    for site in frame.prep.case.sites:
         _add_site(frame, site)
 
 

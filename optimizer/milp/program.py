@@ -23,7 +23,9 @@ class Program:
     def __init__(self, name: str) -> None:
         self.problem = pulp.LpProblem(name, pulp.LpMinimize)
         self.variables: dict[Key, Any] = {}
-        self._rows: set[Key] = set()
+        self._rows: dict[Key, int | None] = {}
+        self._taken: dict[Key, float] | None = None
+        self._added = 0
         self._cost: list[Term] = []
         self._constant_usd_per_day = 0.0
 
@@ -44,7 +46,7 @@ class Program:
         """
         if key in self._rows:
             raise ValueError(f"row {key} exists already")
-        self._rows.add(key)
+        self._rows[key] = None
         terms = [(coefficient, variable) for coefficient, variable in terms if coefficient != 0]
         if not terms:
             holds = {">=": right <= 0, "<=": right >= 0, "==": right == 0}[sense]
@@ -52,6 +54,8 @@ class Program:
                 return
             terms, sense, right = [(1.0, self._impossible())], ">=", 1.0
         left = pulp.lpSum([coefficient * variable for coefficient, variable in terms])
+        self._rows[key] = self._added
+        self._added += 1
         name = f"{key[0]}_{len(self._rows)}"
         if sense == ">=":
             self.problem.addConstraint(left >= right, name)
@@ -92,8 +96,27 @@ class Program:
         """Minimise something else (tie-breaks)."""
         self.problem.setObjective(pulp.lpSum([coefficient * variable for coefficient, variable in terms]))
 
+    def has_row(self, key: Key) -> bool:
+        """True where a row with that key was added."""
+        return key in self._rows
+
+    def row_number(self, key: Key) -> int | None:
+        """Position of a row in the solver's model; None where the row holds by itself and was left out."""
+        return self._rows[key]
+
+    def column_numbers(self) -> dict[Key, int]:
+        """Position of every variable in the solver's model."""
+        position = {variable.name: i for i, variable in enumerate(self.problem.variables())}
+        return {key: position[variable.name] for key, variable in self.variables.items()}
+
+    def take_values(self, values: dict[Key, float]) -> None:
+        """Values of a run of the solver's model that did not go through PuLP; `value` answers from them from now on."""
+        self._taken = values
+
     def value(self, key: Key) -> float:
         """Value of a variable after a solve that has a solution; 0 for a variable that does not exist."""
+        if self._taken is not None:
+            return self._taken.get(key, 0.0)
         variable = self.variables.get(key)
         if variable is None or variable.varValue is None:
             return 0.0

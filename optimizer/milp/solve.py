@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from optimizer.candidates.option import Candidates
 from optimizer.domain.case import Case
+from optimizer.milp.by_hour import solve_by_hour
 from optimizer.milp.discounts import add_discounts
 from optimizer.milp.dominance import drop_dominated_options, unit_steps
 from optimizer.milp.explicit import add_explicit_pool
@@ -27,6 +28,10 @@ from optimizer.plan.plan import Decision, SolveOutcome, SolverInfo, Status
 _TIE_BREAK_ITERATIONS = 2_000
 _TIE_BREAK_NODES = 300
 _TIE_BREAK_COST = 1e-9
+#: Above these, hours are solved apart and tied by prices (by_hour.py); below, the whole program goes to the solver at once.
+_MANY_LINES = 6_000
+_MANY_INTEGERS = 1_500
+_FEW_HOURS = 6
 
 
 def solve_case(
@@ -42,18 +47,42 @@ def solve_case(
     limit_s = case.policy.time_limit_s if time_limit_s is None else time_limit_s
     started = time.perf_counter()
     frame, pool_menus = build(case, candidates)
+    if _apart_by_hour(frame):
+        constant = frame.program.constant_usd_per_day
+        deadline = started + limit_s
+        by_hour, least, _ = solve_by_hour(frame, pool_menus, gap=gap, deadline=deadline, constant=constant)
+        if by_hour is not None:
+            cost = price_decision(case, candidates, by_hour).total
+            bound = min(least + constant, cost)
+            return _outcome("optimal" if _is_closed(cost, bound, gap) else "gap_open", by_hour, cost, bound, started)
     solved = solve(frame.program, gap=gap, time_limit_s=limit_s - (time.perf_counter() - started))
     if solved.objective is None:
         return _outcome(solved.status, None, None, None, started)
     decision = extract(frame, pool_menus)
     cost = price_decision(case, candidates, decision).total
     bound = _bound(frame, solved, cost)
-    closed = cost <= 0 or (cost - bound) / cost <= gap + 1e-9
+    closed = _is_closed(cost, bound, gap)
     if closed and tie_break and solved.iterations <= _TIE_BREAK_ITERATIONS:
         left_s = limit_s - (time.perf_counter() - started)
         decision, cost = _fewest_offers(case, candidates, frame, pool_menus, decision, cost, left_s)
         bound = min(bound, cost)
     return _outcome("optimal" if closed else "gap_open", decision, cost, bound, started)
+
+
+def _is_closed(cost: float, bound: float, gap: float) -> bool:
+    return cost <= 0 or (cost - bound) / cost <= gap + 1e-9
+
+
+def _apart_by_hour(frame: Frame) -> bool:
+    """True where hours hang together through commitments only, and the whole program is too large for the solver as one."""
+    case = frame.prep.case
+    if case.discounts or any(pool.ready_hours for pool in case.pools) or any(row.deferrable_hours for row in case.workloads):
+        return False
+    if len(frame.prep.groups) < _FEW_HOURS:
+        return False
+    lines = sum(1 for key in frame.program.variables if key[0] == "line")
+    others = sum(1 for key, variable in frame.program.variables.items() if variable.cat == "Integer") - lines
+    return lines > _MANY_LINES or others > _MANY_INTEGERS
 
 
 def build(case: Case, candidates: Candidates) -> tuple[Frame, dict[str, tuple[Menu, ...]]]:

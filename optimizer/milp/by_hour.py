@@ -1,0 +1,127 @@
+"""Commitments against hours: hours are solved on their own, exactly, and tied together by the prices of the commitments.
+
+Given the commitments n every hour is a small program of value v_t(n). At prices pi_t for the lots it uses, an hour's least cost
+L_t gives the cut v_t(n) >= L_t - pi_t n, which holds for every n; so holding cost plus the highest cuts, minimised over whole n,
+is a lower bound on the whole program. The prices come from the relaxation first, and then from a master over the hours' own
+solutions, kept in a box around the best prices so far (solver.md section 3, step 4). Plans: every second n that the bound
+proposes is evaluated exactly, hour by hour.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from optimizer.milp.frame import Frame
+from optimizer.milp.hour import Hour, HourResult
+from optimizer.milp.master import Cut, Master
+from optimizer.milp.menu import Menu
+from optimizer.milp.relaxed import relaxed_commitments
+from optimizer.milp.solver import solver_words_on_stderr
+from optimizer.plan.plan import Decision
+
+_THREADS = 2
+#: An hour's own gap, as a share of the gap asked for; what is lost in the hours is lost in the sum.
+_HOUR_GAP_SHARE = 0.2
+_ROUGH_GAP = 0.01
+_RELAXED_SHARE = 0.15
+_FIRST_BOX = 0.4  # of a commitment's mean price
+_BOX_FLOOR = 0.02
+
+
+@dataclass
+class Found:
+    """The best plan and the best bound so far, both without constant costs. value inf = no plan yet."""
+
+    bound: float
+    value: float = float("inf")
+    lots: dict[str, int] = field(default_factory=dict)
+    parts: list[Decision] = field(default_factory=list)
+
+
+def solve_by_hour(
+    frame: Frame, menus: dict[str, tuple[Menu, ...]], *, gap: float, deadline: float, constant: float
+) -> tuple[Decision | None, float, float]:
+    """Decision, bound and cost without constants; (None, bound, inf) where no plan was found in time.
+
+    frame: the whole program, closed; only its relaxation is solved. deadline: of time.perf_counter.
+    """
+    prep = frame.prep
+    relaxed = relaxed_commitments(frame, time_limit_s=max(deadline - time.perf_counter(), 0.0) * _RELAXED_SHARE)
+    found = Found(bound=relaxed.bound)
+    master = Master(frame)
+    with solver_words_on_stderr(), ThreadPoolExecutor(_THREADS) as threads:
+        hours = [Hour(prep, t, menus) for t in range(len(prep.groups))]
+        hour_gap = max(gap * _HOUR_GAP_SHARE, 1e-6)
+
+        def closed() -> bool:
+            total = found.value + constant
+            return found.value < float("inf") and (total <= 0 or (found.value - found.bound) / total <= gap)
+
+        def left_s() -> float:
+            return deadline - time.perf_counter()
+
+        def each(run: Callable[[int], HourResult]) -> list[HourResult]:
+            return list(threads.map(run, range(len(hours))))
+
+        def evaluate(lots: dict[str, int], repairs: int = 2) -> None:
+            results = each(lambda t: hours[t].with_lots(lots, hour_gap, left_s()))
+            short = [t for t, result in enumerate(results) if result.value == float("inf")]
+            if short:
+                # Some hours need more than these commitments: give them what they would buy themselves.
+                needed = [hours[t].at_prices(master.even_prices(), _ROUGH_GAP, left_s()).lots for t in short]
+                more = {name: max([count, *(lots.get(name, 0) for lots in needed)]) for name, count in lots.items()}
+                if repairs and more != lots and master.allowed(more):
+                    evaluate(more, repairs - 1)
+                return
+            value = master.holding(lots) + sum(result.value for result in results)
+            if value < found.value:
+                found.value, found.lots = value, lots
+                found.parts = [hour.decision(lots) for hour in hours]
+
+        evaluate(relaxed.lots)
+        prices, box, tried = relaxed.prices, _FIRST_BOX, {tuple(sorted(relaxed.lots.items()))}
+        center, center_value = prices, -float("inf")
+        number = 0
+        while not closed() and left_s() > 0:
+            results = each(lambda t, prices=prices: hours[t].at_prices(prices[t], hour_gap, left_s()))  # type: ignore[misc]
+            if any(result.value == float("inf") for result in results):
+                break  # out of time, or an hour that no commitment can serve
+            for t, result in enumerate(results):
+                master.add(Cut(t, result.bound, prices[t], result.value - _paid(prices[t], result.lots), result.lots))
+            lots, bound = master.best_commitments(time_limit_s=left_s())
+            found.bound = max(found.bound, bound)
+            value = master.value_at(prices, [result.bound for result in results])
+            if value > center_value:
+                center, center_value = prices, value
+                box = min(box * 1.15, 1.0)
+            else:
+                box = max(box * 0.6, _BOX_FLOOR)
+            key = tuple(sorted(lots.items()))
+            if number % 2 == 0 and key not in tried and not closed() and left_s() > 0:
+                tried.add(key)
+                evaluate(lots)
+            if closed() or left_s() <= 0:
+                break
+            prices = master.next_prices(center, box, time_limit_s=left_s())
+            number += 1
+    if not found.parts:
+        return None, found.bound, float("inf")
+    return _joined(found.parts), min(found.bound, found.value), found.value
+
+
+def _paid(usd_per_lot: dict[str, float], lots: dict[str, int]) -> float:
+    return sum(usd_per_lot.get(name, 0.0) * count for name, count in lots.items())
+
+
+def _joined(parts: list[Decision]) -> Decision:
+    """Decisions for different hours with the same commitments, as one."""
+    first = parts[0]
+    return first.model_copy(update={
+        "node_uses": tuple(row for part in parts for row in part.node_uses),
+        "replicas": tuple(row for part in parts for row in part.replicas),
+        "loads": tuple(row for part in parts for row in part.loads),
+        "overflows": tuple(row for part in parts for row in part.overflows),
+    })

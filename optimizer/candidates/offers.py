@@ -43,14 +43,20 @@ def usable_offers(case: Case) -> Screened:
 
 
 def needed_offers(case: Case, offers: Iterable[Offer], options: Iterable[Option]) -> Screened:
-    """Of the usable offers those on which some option could run; nodes held already stay as in `usable_offers`."""
+    """Of the usable offers those on which some option could run, and firm ones of the node type of a standing quota.
+
+    Nodes held already stay as in `usable_offers`.
+    """
     used_by: dict[str, set[str]] = {}
     for option in options:
         used_by.setdefault(option.node_type, set()).add(option.pool)
+    quotas = {pool.fixed_node_type for pool in case.pools if pool.fixed_nodes}
     spot_pools = {pool.pool for pool in case.pools if pool.spot_max_frac > 0}
 
     def not_needed(offer: Offer) -> Verdict | None:
         pools = used_by.get(offer.node_type)
+        if offer.node_type in quotas and offer.purchase != "spot":
+            return None
         if not pools:
             return RejectionCode.UNUSED_NODE_TYPE, f"no option runs on node type {offer.node_type}", ()
         if offer.purchase == "spot" and not pools & spot_pools:

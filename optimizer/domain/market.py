@@ -10,6 +10,8 @@ from optimizer.domain.hours import ALL_DAY
 
 Purchase = Literal["owned", "reserved", "flex", "on_demand", "spot"]
 HELD: frozenset[str] = frozenset({"owned", "reserved", "flex"})
+#: What a discount may cover: offers paid by use under a contract of the provider.
+DISCOUNTED: frozenset[str] = frozenset({"on_demand", "flex"})
 
 
 class Offer(Row):

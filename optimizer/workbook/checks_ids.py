@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from optimizer.domain.market import HELD
+from optimizer.domain.market import DISCOUNTED, HELD
 from optimizer.domain.names import join_key
 from optimizer.errors import ProblemList
 from optimizer.workbook.columns import Table
@@ -16,6 +16,7 @@ from optimizer.workbook.rows import TableRow
 from optimizer.workbook.schema import (
     API_PRICES,
     CONTINGENCIES,
+    DISCOUNTS,
     EXISTING,
     GOODPUT,
     MODELS,
@@ -62,6 +63,7 @@ def check_ids(inputs: Inputs, names: ModelNames, examples: Mapping[str, str | No
     _check_goodput(inputs, names, problems)
     _check_offers(inputs, problems)
     _check_existing(inputs, examples, problems)
+    _check_discounts(inputs, examples, problems)
 
 
 def _known(inputs: Inputs, table: Table) -> dict[str, TableRow] | None:
@@ -166,7 +168,7 @@ def _pool_without_workload(row: TableRow, problems: ProblemList) -> None:
     if row["min_live"]:
         problems.error("POOL_WITHOUT_WORKLOAD", f"Pool {row['pool']} asks for live replicas, but no workload names it.",
                        "Name the pool in Workloads, or empty min_live.", **row.place("min_live"))
-    else:
+    elif not row["fixed_nodes"]:
         problems.warn("POOL_WITHOUT_WORKLOAD", f"No workload names pool {row['pool']}; it gets nothing.", "", **row.place("pool"))
 
 
@@ -200,14 +202,48 @@ def _check_offers(inputs: Inputs, problems: ProblemList) -> None:
 def _check_existing(inputs: Inputs, examples: Mapping[str, str | None], problems: ProblemList) -> None:
     offers = _known(inputs, OFFERS)
     for row in inputs.of(EXISTING).rows:
-        if row["offer"] in examples:
-            site = examples[row["offer"]]
-            fix = f"Name its site {site} in a sheet Sites, or write" if site else "Write"
-            problems.error("EXAMPLE_OFFER", f"Offer {row['offer']} is an example of the catalog, with an example's price.",
-                           f"{fix} the offer with your own price in a sheet Offers.", **row.place("offer"))
+        if _is_example(row, examples, problems):
             continue
         _check_names(row, "offer", OFFERS, offers, "UNKNOWN_OFFER", problems)
         offer = (offers or {}).get(row["offer"])
         if offer is not None and offer["purchase"] is not None and offer["purchase"] not in HELD:
             problems.error("EXISTING_NOT_HELD", f"Offer {row['offer']} is {offer['purchase']}, which is not held.",
                            "Name an owned, reserved or flex offer.", **row.place("offer"))
+
+
+def _is_example(row: TableRow, examples: Mapping[str, str | None], problems: ProblemList) -> bool:
+    """EXAMPLE_OFFER where a row names an offer of the catalog that does not count."""
+    if row["offer"] not in examples:
+        return False
+    site = examples[row["offer"]]
+    fix = f"Name its site {site} in a sheet Sites, or write" if site else "Write"
+    problems.error("EXAMPLE_OFFER", f"Offer {row['offer']} is an example of the catalog, with an example's price.",
+                   f"{fix} the offer with your own price in a sheet Offers.", **row.place("offer"))
+    return True
+
+
+def _check_discounts(inputs: Inputs, examples: Mapping[str, str | None], problems: ProblemList) -> None:
+    """A discount covers what is paid by use: on-demand and flex offers with a use price, which it should undercut."""
+    offers = _known(inputs, OFFERS)
+    for row in inputs.of(DISCOUNTS).rows:
+        if _is_example(row, examples, problems):
+            continue
+        _check_names(row, "offer", OFFERS, offers, "UNKNOWN_OFFER", problems)
+        offer = (offers or {}).get(row["offer"])
+        if offer is None or offer["purchase"] is None or offer["used_usd_per_node_h"] is None:
+            continue
+        if offer["purchase"] not in DISCOUNTED:
+            problems.error("DISCOUNT_NOT_COVERED", f"Offer {row['offer']} is {offer['purchase']}, which discounts do not cover.",
+                           "Name an on_demand or flex offer.", **row.place("offer"))
+        elif offer["used_usd_per_node_h"] == 0:
+            problems.error("DISCOUNT_NOT_COVERED", f"Offer {row['offer']} has no use price that a discount could replace.",
+                           "State used_usd_per_node_h of the offer, or leave it out of Discounts.", **row.place("offer"))
+        elif row["discounted_usd_per_node_h"] is not None and offer["effective_frac"]:
+            paid = offer["used_usd_per_node_h"] / offer["effective_frac"]
+            if row["discounted_usd_per_node_h"] >= paid:
+                problems.warn("DISCOUNT_SAVES_NOTHING", f"Discount {row['discount']} covers offer {row['offer']} at "
+                              f"{row['discounted_usd_per_node_h']:g} $/node-hour, and its use costs {paid:g}.",
+                              "Check the two prices.", **row.place("discounted_usd_per_node_h"))
+            elif row["discounted_usd_per_node_h"] == 0:
+                problems.warn("PRICE_ZERO", f"Discount {row['discount']} makes offer {row['offer']} free.", "State its price.",
+                              **row.place("discounted_usd_per_node_h"))

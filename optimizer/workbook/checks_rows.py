@@ -8,7 +8,7 @@ from optimizer.domain.market import HELD
 from optimizer.errors import ProblemList
 from optimizer.workbook.inputs import Inputs
 from optimizer.workbook.rows import TableRow, TableRows
-from optimizer.workbook.schema import API_PRICES, GOODPUT, MODELS, NODE_TYPES, OFFERS, SITES
+from optimizer.workbook.schema import API_PRICES, DISCOUNTS, GOODPUT, MODELS, NODE_TYPES, OFFERS, POOLS, SITES
 
 
 def check_rows(inputs: Inputs, problems: ProblemList) -> None:
@@ -19,6 +19,7 @@ def check_rows(inputs: Inputs, problems: ProblemList) -> None:
 def check_rows_alone(tables: Mapping[str, TableRows], problems: ProblemList) -> None:
     """`check_rows` on tables by sheet name."""
     rules: list[tuple[str, Callable[[TableRow, ProblemList], None]]] = [
+        (POOLS.sheet, _pool),
         (NODE_TYPES.sheet, _node_type),
         (MODELS.sheet, _model),
         (GOODPUT.sheet, _goodput),
@@ -61,6 +62,45 @@ def check_same_conditions(inputs: Inputs, problems: ProblemList) -> None:
         problems.warn("SAME_CONDITIONS", f"Rows of Goodput state several figures for the same conditions ({figures} tok/s here; "
                       f"{len(repeated)} such groups); the highest counts.", "Keep the figure you trust.",
                       **repeated[0][1].place("output_tps"))
+
+
+def check_commitments(inputs: Inputs, problems: ProblemList) -> None:
+    """The rows of a discount state one commitment: DISCOUNT_ROWS_DIFFER where two of them state its limits or term differently.
+
+    MIN_OVER_MAX where no commitment could keep the limits. A limit stated in one row holds for the discount.
+    """
+    by_discount: dict[str, list[TableRow]] = {}
+    for row in inputs.of(DISCOUNTS).rows:
+        if row["discount"] is not None:
+            by_discount.setdefault(row["discount"], []).append(row)
+    for name, rows in by_discount.items():
+        first: dict[str, TableRow] = {}
+        for key in ("min_commit_usd_per_h", "max_commit_usd_per_h", "term_months"):
+            stating = [row for row in rows if key in row.stated and key not in row.bad]
+            if stating:
+                first[key] = stating[0]
+            for other in stating[1:]:
+                if other[key] != stating[0][key]:
+                    problems.error("DISCOUNT_ROWS_DIFFER", f"Discount {name} has {key} {stating[0][key]:g} in another row, and "
+                                   f"{other[key]:g} here; it is one commitment.",
+                                   "State it in one row of the discount, or the same in all.", **other.place(key))
+        low, high = first.get("min_commit_usd_per_h"), first.get("max_commit_usd_per_h")
+        if low is None or high is None:
+            continue
+        least, most = low["min_commit_usd_per_h"], high["max_commit_usd_per_h"]
+        if least > most:
+            problems.error("MIN_OVER_MAX", f"min_commit_usd_per_h {least:g} of discount {name} is more than max_commit_usd_per_h "
+                           f"{most:g}.", "Correct one of them.", **low.place("min_commit_usd_per_h"))
+
+
+def _pool(row: TableRow, problems: ProblemList) -> None:
+    """A standing quota needs both its nodes and their type; 0 nodes of a type are a statement too."""
+    if row["fixed_nodes"] and row["fixed_node_type"] is None and "fixed_node_type" not in row.bad:
+        problems.error("FIXED_NODE_TYPE_MISSING", f"fixed_nodes is {row['fixed_nodes']}, and fixed_node_type is empty.",
+                       "State the node type of the standing quota, or empty fixed_nodes.", **row.place("fixed_node_type"))
+    if row["fixed_node_type"] is not None and "fixed_nodes" not in row.stated | row.bad:
+        problems.error("FIXED_NODES_MISSING", f"fixed_node_type is {row['fixed_node_type']}, and fixed_nodes is empty.",
+                       "State how many nodes the standing quota has, or empty fixed_node_type.", **row.place("fixed_nodes"))
 
 
 def _node_type(row: TableRow, problems: ProblemList) -> None:

@@ -70,7 +70,6 @@ class Table:
     key_columns: tuple[str, ...]
     catalog: str = ""
     provenance: bool = False
-    not_built: bool = False
 
     def column(self, key: str) -> Column:
         """The column of that key; KeyError where there is none."""

@@ -12,9 +12,15 @@ from optimizer.errors import Problem, ProblemList, Refused
 from optimizer.workbook import build
 from optimizer.workbook.assumptions import assumed_by_default, assumed_by_model_option
 from optimizer.workbook.book import Book
-from optimizer.workbook.checks_case import allowed_gpus, check_allow_lists, check_api_shapes, check_bad_days
+from optimizer.workbook.checks_case import (
+    allowed_gpus,
+    check_allow_lists,
+    check_api_shapes,
+    check_bad_days,
+    check_shifted_input,
+)
 from optimizer.workbook.checks_ids import ModelNames, check_ids, names_of
-from optimizer.workbook.checks_rows import check_provenance, check_rows, check_same_conditions
+from optimizer.workbook.checks_rows import check_commitments, check_provenance, check_rows, check_same_conditions
 from optimizer.workbook.demand import read_demand
 from optimizer.workbook.demand_model import ONLY_DAY_TYPE, DemandRead, DemandReport
 from optimizer.workbook.inputs import COMMAND_LINE, FoundSheet, Inputs, find_sheets, read_inputs
@@ -71,6 +77,7 @@ def check_books(books: Sequence[Book], options: LoadOptions) -> CheckedInputs:
     narrowed = narrow_catalogs(inputs, names, problems)
     assumptions = (*inputs.policy.assumptions, *assumed_by_model_option(inputs), *narrowed.sentences)
     check_rows(inputs, problems)
+    check_commitments(inputs, problems)
     check_same_conditions(inputs, problems)
     check_provenance(inputs, problems)
     check_ids(inputs, names, narrowed.examples, problems)
@@ -171,8 +178,10 @@ def _build_case(books: Sequence[Book], inputs: Inputs, names: ModelNames, demand
     pools = build.pools(inputs)
     contingencies = build.contingencies(inputs, pools)
     prices = build.api_prices(inputs, names)
+    goodput, offers = build.goodput(inputs, names), build.offers(inputs)
     check_api_shapes(inputs, workloads, prices, problems)
-    check_bad_days(inputs, pools, contingencies, problems)
+    check_shifted_input(inputs, workloads, goodput, prices, problems)
+    check_bad_days(inputs, pools, contingencies, offers, problems)
     if problems.errors:
         return None
     files = (InputFile(file=book.file, sha256=book.sha256) for book in books)
@@ -184,8 +193,8 @@ def _build_case(books: Sequence[Book], inputs: Inputs, names: ModelNames, demand
         policy=inputs.policy.policy.model_copy(update={"gpus": allowed_gpus(inputs, names)}),
         node_types=build.node_types(inputs, names),
         models=build.models(inputs, names),
-        goodput=build.goodput(inputs, names),
-        offers=build.offers(inputs),
+        goodput=goodput,
+        offers=offers,
         existing=build.existing(inputs),
         discounts=build.discounts(inputs),
         api_prices=prices,

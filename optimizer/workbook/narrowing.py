@@ -15,7 +15,18 @@ from optimizer.workbook.checks_ids import ModelNames
 from optimizer.workbook.columns import Table
 from optimizer.workbook.inputs import Inputs
 from optimizer.workbook.rows import TableRow
-from optimizer.workbook.schema import API_PRICES, EXISTING, GOODPUT, MODELS, NODE_TYPES, OFFERS, POOLS, SITES, WORKLOADS
+from optimizer.workbook.schema import (
+    API_PRICES,
+    DISCOUNTS,
+    EXISTING,
+    GOODPUT,
+    MODELS,
+    NODE_TYPES,
+    OFFERS,
+    POOLS,
+    SITES,
+    WORKLOADS,
+)
 
 _MAX_LISTED = 12
 
@@ -90,19 +101,21 @@ def _named_sites(inputs: Inputs) -> frozenset[str]:
 
 
 def _keep_measured_offers(inputs: Inputs, names: ModelNames, problems: ProblemList) -> tuple[str, ...]:
-    """Catalog offers whose GPU was measured for a model of the case, and those that hold nodes already.
+    """Catalog offers whose GPU was measured for a model of the case, and those that hold nodes already, that a discount names or
+    that sell the node type of a standing quota.
 
     A catalog offer of a node type that the workbook's own NodeTypes lacks is left out too, with a warning.
     """
     gpu_of = {row["node_type"]: names.gpus.find(row["gpu"]) for row in inputs.of(NODE_TYPES).rows if row["gpu"]}
     own_node_types = inputs.of(NODE_TYPES).from_workbook and inputs.of(NODE_TYPES).usable
     measured = {names.gpus.find(row["gpu"]) for row in inputs.of(GOODPUT).rows if row["gpu"]}
-    existing = {row["offer"] for row in inputs.of(EXISTING).rows}
+    named = {row["offer"] for table in (EXISTING, DISCOUNTS) for row in inputs.of(table).rows}
+    quotas = {row["fixed_node_type"] for row in inputs.of(POOLS).rows if row["fixed_nodes"]}
     foreign: list[TableRow] = []
     unmeasured: dict[str, int] = {}
 
     def wanted(row: TableRow) -> bool:
-        if row["offer"] in existing:
+        if row["offer"] in named:
             return True
         if row["node_type"] not in gpu_of:
             # The catalogs contradict each other where NodeTypes is a catalog too: keep the row, to be refused.
@@ -110,7 +123,7 @@ def _keep_measured_offers(inputs: Inputs, names: ModelNames, problems: ProblemLi
                 foreign.append(row)
             return not own_node_types
         gpu = gpu_of[row["node_type"]]
-        if gpu in measured:
+        if gpu in measured or row["node_type"] in quotas:
             return True
         unmeasured[gpu or row["node_type"]] = unmeasured.get(gpu or row["node_type"], 0) + 1
         return False

@@ -29,8 +29,7 @@ def reference_page() -> str:
 
 
 def _section(table: Table) -> str:
-    dagger = " †" if table.not_built else ""
-    lines = [f"## {table.sheet}{dagger}", "", table.meaning, ""]
+    lines = [f"## {table.sheet}", "", table.meaning, ""]
     if table.catalog:
         lines += [f"Catalog: `{table.catalog}`.", ""]
     lines += [f"Unique by: {', '.join(f'`{key}`' for key in table.key_columns)}.", "", _rows(table.columns)]

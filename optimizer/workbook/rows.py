@@ -104,9 +104,6 @@ def _parse_row(raw: RawTable, row: RawRow, reading: Reading, hints: _Hints, prob
             if is_scaled(cell):
                 hints.scaled.setdefault(column.key, where["cell"] or "")
         _refuse_not_built(column, values[column.key], where, problems)
-    if raw.table.not_built:
-        problems.error("NOT_BUILT_YET", f"{raw.table.sheet} are not available in this version.", "Remove the rows.",
-                       **_place(raw.table, raw.file, row.number, raw.columns, raw.table.columns[0].key))
     return TableRow(raw.table, raw.file, row.number, raw.columns, values, frozenset(bad), frozenset(stated), raw.catalog)
 
 

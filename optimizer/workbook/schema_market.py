@@ -87,7 +87,7 @@ EXISTING = Table(
 
 DISCOUNTS = Table(
     "Discounts",
-    "Commitments in $/h at discounted rates, one row for each offer covered.",
+    "Commitments in $/h at discounted rates, one row for each on-demand or flex offer covered; they add no capacity.",
     (
         Column("discount", "Discount", "id", "Name of the commitment.", required=True),
         Column("offer", "Offer", "id", "An offer it covers.", required=True, names="Offers"),
@@ -95,7 +95,7 @@ DISCOUNTS = Table(
             "discounted_usd_per_node_h",
             "Discounted ($/node-hour)",
             "number",
-            "Rate under the commitment.",
+            "Rate under the commitment, in place of the use price.",
             unit="$/node-h",
             required=True,
             low=0,
@@ -121,7 +121,6 @@ DISCOUNTS = Table(
         Column("term_months", "Term (months)", "number", "Length of the commitment.", unit="months", low=0, low_open=True),
     ),
     ("discount", "offer"),
-    not_built=True,
 )
 
 API_PRICES = Table(

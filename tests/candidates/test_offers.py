@@ -211,3 +211,15 @@ def test_usable_offers_leave_the_case_alone() -> None:
     before = case(offers=[{**OFFER, "lead_weeks": 50}], existing=[{"offer": "flat", "nodes": 1}])
     usable_offers(before)
     assert before.offers[0].max_nodes is None
+
+
+@pytest.mark.parametrize(("purchase", "kept"), [("reserved", True), ("on_demand", True), ("spot", False)])
+def test_firm_offers_of_a_standing_quota_stay_though_no_option_runs_on_them(purchase: str, kept: bool) -> None:
+    lab = {"node_type": "lab", "gpu": "Z", "gpus_per_node": 8, "gpu_memory_gb": 85.9}
+    price = {"held_usd_per_node_h": 0, "used_usd_per_node_h": 9}
+    bench = {**OFFER, **price, "offer": "bench", "node_type": "lab", "purchase": purchase}
+    quota = {"pool": "lab", "kind": "experiments", "fixed_nodes": 2, "fixed_node_type": "lab"}
+    tables = {"offers": [OFFER, bench], "node_types": [NODE_TYPE, {**NODE_TYPE, **lab}], "pools": [POOL, quota]}
+    assert ("bench" in offer_names(find(**tables))) is kept
+    tables["pools"] = [POOL, {**quota, "fixed_nodes": 0}]
+    assert "bench" not in offer_names(find(**tables))

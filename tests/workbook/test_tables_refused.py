@@ -15,11 +15,18 @@ from hypothesis import strategies as st
 from optimizer.errors import Refused
 from optimizer.workbook.book import Cell, column_letters
 from optimizer.workbook.load import load_case
-from optimizer.workbook.schema import DEMAND, DISCOUNTS, POLICY, TABLES
+from optimizer.workbook.schema import DEMAND, POLICY, TABLES
+from tests.helpers import tables as helper
 from tests.helpers.casebook import headers_of, write_casebook
-from tests.helpers.tables import NO_CATALOGS, errors_of, load_tables, small_tables
+from tests.helpers.tables import NO_CATALOGS, errors_of, load_tables
 
-CHECKED = [table for table in TABLES if table not in (DEMAND, DISCOUNTS)]
+CHECKED = [table for table in TABLES if table is not DEMAND]
+
+
+def small_tables() -> dict[str, Any]:
+    """The small tables with a discount, so that every table is filled."""
+    discount = {"discount": "plan", "offer": "hourly", "discounted_usd_per_node_h": 5.5}
+    return {**helper.small_tables(), "Discounts": [{**discount, "min_commit_usd_per_h": 2, "max_commit_usd_per_h": 100}]}
 
 
 def cell_of(tables: dict[str, Any], sheet: str, key: str, number: int = 0) -> str:
@@ -111,6 +118,8 @@ def test_a_wrong_cell_of_any_column_is_named(sheet: str, key: str, value: Any, c
         ("Offers", "site", "cellar", "UNKNOWN_SITE"),
         ("Existing", "offer", "old", "UNKNOWN_OFFER"),
         ("Existing", "offer", "hourly", "EXISTING_NOT_HELD"),
+        ("Discounts", "offer", "old", "UNKNOWN_OFFER"),
+        ("Discounts", "offer", "reserved", "DISCOUNT_NOT_COVERED"),
     ],
 )
 def test_ids_that_nobody_defines(sheet: str, key: str, value: str, code: str) -> None:
@@ -160,6 +169,9 @@ def row_rules() -> list[tuple[str, dict[str, Any], str, str]]:
         ("Sites", {"total_kw": 100}, "PUE_MISSING", "pue"),
         ("Sites", {"usd_per_kwh": 0.1}, "PUE_MISSING", "pue"),
         ("Sites", {"kw_per_rack": None, "slots_per_rack": None}, "RACK_SIZE_MISSING", "kw_per_rack"),
+        ("Pools", {"fixed_nodes": 2, "fixed_node_type": None}, "FIXED_NODE_TYPE_MISSING", "fixed_node_type"),
+        ("Pools", {"fixed_nodes": None, "fixed_node_type": "80gx2"}, "FIXED_NODES_MISSING", "fixed_nodes"),
+        ("Discounts", {"min_commit_usd_per_h": 11, "max_commit_usd_per_h": 10}, "MIN_OVER_MAX", "min_commit_usd_per_h"),
     ]
 
 
@@ -182,15 +194,8 @@ def test_free_energy_needs_no_pue() -> None:
 @pytest.mark.parametrize(
     ("sheet", "key", "value"),
     [
-        ("Workloads", "deferrable_hours", 4),
         ("Pools", "occupancy_frac", "auto"),
         ("Pools", "wait_prob_max_frac", 0.05),
-        ("Pools", "ready_hours", 1),
-        ("Pools", "fixed_nodes", 2),
-        ("Pools", "fixed_node_type", "80gx2"),
-        ("Contingencies", "replicas_lost_frac", 0.1),
-        ("Contingencies", "scope", "zone"),
-        ("Contingencies", "on_demand_obtainable_frac", 0.8),
     ],
 )
 def test_what_is_not_built_yet_says_so(sheet: str, key: str, value: Any) -> None:
@@ -208,10 +213,111 @@ def test_its_defaults_are_accepted() -> None:
     assert load_tables(tables).case.pools[0].wait_prob_max_frac == 0.01
 
 
-def test_discounts_are_not_built_yet() -> None:
+def test_an_offer_that_costs_nothing_to_use_has_nothing_to_discount() -> None:
     tables = small_tables()
-    tables["Discounts"] = [{"discount": "d", "offer": "hourly", "discounted_usd_per_node_h": 1.0}]
-    assert only_error(tables) == ("NOT_BUILT_YET", "Discounts", "A2")
+    tables["Offers"][0]["purchase"] = "flex"
+    tables["Discounts"][0]["offer"] = "reserved"
+    assert only_error(tables) == ("DISCOUNT_NOT_COVERED", "Discounts", "B2")
+    tables["Offers"][0]["used_usd_per_node_h"] = 7.0
+    assert load_tables(tables).case.discounts[0].offer == "reserved"
+
+
+def test_the_rows_of_a_discount_state_one_commitment() -> None:
+    tables = small_tables()
+    tables["Offers"].append({**tables["Offers"][1], "offer": "hourly elsewhere"})
+    second = {"discount": "plan", "offer": "hourly elsewhere", "discounted_usd_per_node_h": 6.0}
+    tables["Discounts"].append({**second, "min_commit_usd_per_h": 3, "max_commit_usd_per_h": None, "term_months": 12})
+    assert only_error(tables) == ("DISCOUNT_ROWS_DIFFER", "Discounts", cell_of(tables, "Discounts", "min_commit_usd_per_h", 1))
+    tables["Discounts"][1].update(min_commit_usd_per_h=None)
+    assert len(load_tables(tables).case.discounts) == 2
+    tables["Discounts"][0].update(max_commit_usd_per_h=None)
+    tables["Discounts"][1].update(max_commit_usd_per_h=1)
+    assert only_error(tables) == ("MIN_OVER_MAX", "Discounts", cell_of(tables, "Discounts", "min_commit_usd_per_h"))
+
+
+@pytest.mark.parametrize(("price", "code"), [(8.0, "DISCOUNT_SAVES_NOTHING"), (7.99, None), (0, "PRICE_ZERO")])
+def test_a_discount_that_saves_nothing_or_everything_is_worth_a_word(price: float, code: str | None) -> None:
+    tables = small_tables()
+    tables["Discounts"][0]["discounted_usd_per_node_h"] = price
+    warnings = [(warning.code, warning.sheet, warning.cell) for warning in load_tables(tables).warnings]
+    assert warnings == ([(code, "Discounts", "C2")] if code else [])
+
+
+def test_what_is_paid_for_part_of_an_hour_may_be_discounted_from_the_whole() -> None:
+    tables = small_tables()
+    tables["Offers"][1]["effective_frac"] = 0.8
+    tables["Discounts"][0]["discounted_usd_per_node_h"] = 9.0
+    assert load_tables(tables).warnings == ()
+
+
+def test_a_standing_quota_needs_no_workload() -> None:
+    tables = small_tables()
+    tables["Pools"].append({"pool": "lab", "kind": "experiments", "fixed_nodes": 2, "fixed_node_type": "80gx2"})
+    loaded = load_tables(tables)
+    assert loaded.warnings == ()
+    assert (loaded.case.pools[1].fixed_nodes, loaded.case.pools[1].fixed_node_type) == (2, "80gx2")
+
+
+def test_a_quota_of_an_unknown_type() -> None:
+    tables = small_tables()
+    tables["Pools"][0].update(fixed_nodes=1, fixed_node_type="b300x8")
+    assert only_error(tables) == ("UNKNOWN_NODE_TYPE", "Pools", cell_of(tables, "Pools", "fixed_node_type"))
+
+
+def test_a_quota_of_no_nodes_is_a_statement_too() -> None:
+    tables = small_tables()
+    tables["Pools"][0].update(fixed_nodes=0, fixed_node_type="80gx2")
+    assert load_tables(tables).case.pools[0].fixed_nodes == 0
+
+
+def test_offers_that_stand_nowhere_are_one_zone() -> None:
+    tables = small_tables()
+    tables["Contingencies"].append({"contingency": "zone", "scope": "zone"})
+    assert [(warning.code, warning.cell) for warning in load_tables(tables).warnings] == [("ZONE_UNNAMED", "C3")]
+    for offer in tables["Offers"]:
+        offer["region"] = "north"
+    assert load_tables(tables).warnings == ()
+
+
+def deferrable_with_input(night_tps: float = 0.0) -> dict[str, Any]:
+    """Work that may wait two hours, with input in the forecast and no request shape; little or nothing arrives from hour 20."""
+    tables = small_tables()
+    tables["Workloads"][0].update(deferrable_hours=2, api="hosted", output_tokens=None)
+    for row in tables["Demand"]:
+        row["output_tps"] = night_tps if row["hour"] >= 20 else row["output_tps"]
+        row["input_tps"] = 4 * row["output_tps"]
+    tables["Goodput"][0]["input_tps"] = None
+    return tables
+
+
+@pytest.mark.parametrize(
+    ("goodput", "price"),
+    [
+        ({}, {}),
+        ({}, {"input_usd_per_mtok": 0, "max_input_tps": 1000}),
+        ({}, {"input_usd_per_mtok": 0, "max_total_tps": 1000}),
+        ({"input_tps": 20000}, {"input_usd_per_mtok": 0}),
+    ],
+)
+def test_work_shifted_to_an_hour_without_arrivals_needs_a_shape(goodput: dict[str, Any], price: dict[str, Any]) -> None:
+    tables = deferrable_with_input()
+    tables["Goodput"][0].update(goodput)
+    tables["ApiPrices"][0].update(price)
+    errors = errors_of(tables)
+    assert [(error.code, error.cell) for error in errors] == [
+        ("INPUT_RATIO_UNKNOWN", cell_of(tables, "Workloads", "deferrable_hours"))
+    ]
+    assert "hour 20" in errors[0].message
+
+
+def test_no_shape_is_needed_where_something_arrives_in_every_hour_or_nothing_counts_input() -> None:
+    assert load_tables(deferrable_with_input(night_tps=1.0)).warnings == ()
+    tables = deferrable_with_input()
+    tables["ApiPrices"][0]["input_usd_per_mtok"] = 0
+    assert load_tables(tables).warnings == ()
+    tables = deferrable_with_input()
+    tables["Workloads"][0]["deferrable_hours"] = 0
+    assert load_tables(tables).warnings == ()
 
 
 def test_pools_serve_one_model() -> None:

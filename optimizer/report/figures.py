@@ -16,7 +16,7 @@ from optimizer.domain.market import Offer
 from optimizer.domain.workload import Workload
 from optimizer.plan.index import PlanIndex, SliceKey
 from optimizer.plan.ledger import api_usd_per_mtok, gpus_of_replica, node_rates
-from optimizer.plan.plan import Load, Overflow, Plan, Purchase, ReplicaCount, Shift
+from optimizer.plan.plan import Commitment, Covered, Load, Overflow, Plan, Purchase, ReplicaCount, Shift
 from optimizer.report.result import PlanResult
 from optimizer.units import DAYS_PER_MONTH, SECONDS_PER_HOUR, TOKENS_PER_MTOK, ceil_hedged
 
@@ -25,7 +25,10 @@ PURCHASE_ORDER = ("owned", "reserved", "flex", "on_demand", "spot")
 
 @dataclass(frozen=True)
 class Line:
-    """One offer of the plan, hour by hour. held, used: nodes in each slice. Rates in $ as in the ledger."""
+    """One offer of the plan, hour by hour. Rates in $ as in the ledger.
+
+    held, used: nodes in each slice; covered: of those used, nodes whose use a commitment pays.
+    """
 
     offer: Offer
     node_type: NodeType
@@ -35,6 +38,7 @@ class Line:
     existing: int
     held: tuple[int, ...]
     used: tuple[int, ...]
+    covered: tuple[float, ...]
     weights: tuple[float, ...]
     used_usd_per_h: float
     energy_usd_per_h: float
@@ -55,6 +59,11 @@ class Line:
         return fsum(weight * nodes for weight, nodes in zip(self.weights, self.used, strict=True))
 
     @property
+    def covered_node_hours(self) -> float:
+        """Node-hours of an average day whose use a commitment pays."""
+        return fsum(weight * nodes for weight, nodes in zip(self.weights, self.covered, strict=True))
+
+    @property
     def paid_node_hours(self) -> float:
         """Node-hours paid for: held ones used or not, others when used."""
         return self.held_node_hours if self.offer.is_held else self.used_node_hours
@@ -66,8 +75,8 @@ class Line:
 
     @property
     def used_usd(self) -> float:
-        """$/day for using."""
-        return self.used_usd_per_h * self.used_node_hours
+        """$/day for using, without the nodes that a commitment covers."""
+        return self.used_usd_per_h * (self.used_node_hours - self.covered_node_hours)
 
     @property
     def upfront_usd(self) -> float:
@@ -161,6 +170,7 @@ class Figures:
                     existing=purchase.nodes_existing,
                     held=tuple(nodes if offer.is_held and hour in offer.hours else 0 for _, hour in self.slices),
                     used=tuple(self.index.used[key].get(offer.offer, 0) if key in self.index.used else 0 for key in self.slices),
+                    covered=tuple(self.covered.get((offer.offer, place), (0.0, 0.0))[0] for place in range(len(self.slices))),
                     weights=self.weights,
                     used_usd_per_h=rates.used_per_h,
                     energy_usd_per_h=rates.energy_per_h,
@@ -169,9 +179,46 @@ class Figures:
         return tuple(sorted(found, key=lambda line: PURCHASE_ORDER.index(line.offer.purchase)))
 
     @cached_property
+    def covered_rows(self) -> tuple[Covered, ...]:
+        """Nodes that commitments cover, above 0, by discount, slice and offer."""
+        rows = [row for row in self.plan.decision.covered if row.nodes > 0]
+        return tuple(sorted(rows, key=lambda row: (row.discount, self.place_of[row.day_type, row.hour], row.offer)))
+
+    @cached_property
+    def covered(self) -> dict[tuple[str, int], tuple[float, float]]:
+        """(nodes covered, $/h of the commitment that they take) by offer and slice."""
+        found: dict[tuple[str, int], tuple[float, float]] = {}
+        for row in self.covered_rows:
+            key = (row.offer, self.place_of[row.day_type, row.hour])
+            nodes, usd = found.get(key, (0.0, 0.0))
+            found[key] = (nodes + row.nodes, usd + row.nodes * self.discounted_price(row.discount, row.offer))
+        return found
+
+    def discounted_price(self, discount: str, offer: str) -> float:
+        """$/node-h of an offer under a commitment."""
+        return next(row.discounted_usd_per_node_h for row in self.case.discounts if (row.discount, row.offer) == (discount, offer))
+
+    @cached_property
+    def commitments(self) -> tuple[Commitment, ...]:
+        """Commitments above 0 $/h, in the order of the case."""
+        bought = {row.discount: row for row in self.plan.decision.commitments if row.usd_per_h > 0}
+        return tuple(bought[name] for name in dict.fromkeys(row.discount for row in self.case.discounts) if name in bought)
+
+    def commitment_node_type(self, discount: str) -> NodeType:
+        """Node type of the first offer that a commitment could cover, which stands for it in tables by node type and GPU."""
+        offer = next(row.offer for row in self.case.discounts if row.discount == discount)
+        return self.case.node_type(self.case.offer(offer).node_type)
+
+    @cached_property
+    def cost_parts(self) -> tuple[str, ...]:
+        """Parts of the bill that the sheets show: commitments only where there are any."""
+        return ("held", "used", "upfront", "energy", "site", *(("discounts",) if self.commitments else ()), "api")
+
+    @cached_property
     def node_types(self) -> tuple[NodeType, ...]:
         """Node types that the plan pays for or runs on, in the order of the case."""
-        named = {line.node_type.node_type for line in self.lines} | {row.option.node_type for row in self.replica_rows}
+        named = {self.commitment_node_type(row.discount).node_type for row in self.commitments}
+        named |= {line.node_type.node_type for line in self.lines} | {row.option.node_type for row in self.replica_rows}
         return tuple(row for row in self.case.node_types if row.node_type in named)
 
     @cached_property
@@ -331,11 +378,13 @@ class Figures:
 
     def market_usd(self, node_type: str, spot: bool, place: int) -> float:
         """$/h of the nodes in use of one market in a slice: what they cost to hold and to use."""
-        return fsum(
-            line.used[place] * (line.used_usd_per_h + line.energy_usd_per_h + line.holding_usd_per_h)
-            for line in self.lines
-            if line.node_type.node_type == node_type and line.is_spot == spot
-        )
+        usd = []
+        for line in self.lines:
+            if line.node_type.node_type == node_type and line.is_spot == spot:
+                covered, committed = self.covered.get((line.offer.offer, place), (0.0, 0.0))
+                usd.append(line.used[place] * (line.used_usd_per_h + line.energy_usd_per_h + line.holding_usd_per_h))
+                usd.append(committed - covered * line.used_usd_per_h)
+        return fsum(usd)
 
     def market_rate(self, node_type: str, spot: bool, place: int) -> float:
         """$ per GPU-hour that replicas take in a market, in a slice; 0 where none run."""

@@ -24,6 +24,7 @@ from optimizer.workbook.schema import (
     CONTINGENCIES,
     DAY_TYPES,
     DEMAND,
+    DISCOUNTS,
     EXISTING,
     GOODPUT,
     MODELS,
@@ -87,6 +88,7 @@ class InputTables:
         self.goodput_rows = {row: place for place, row in reversed(list(enumerate(used.goodput)))}
         self.offers = _table(OFFERS, used.offers, ("offer",))
         self.existing = _table(EXISTING, case.existing, ())
+        self.discounts = _table(DISCOUNTS, case.discounts, ("discount", "offer"))
         self.api_prices = _table(API_PRICES, used.api_prices, ("api",))
         self.sites = _table(SITES, used.sites, ("site",))
         #: Nobody gave day types: the sheet is left out, so that the plan read again rests on a single day again.
@@ -117,7 +119,7 @@ class InputTables:
             tables.append(self.day_types)
         tables += [
             self.workloads, self.pools, self.contingencies, self.policy, self.node_types, self.models, self.goodput, self.offers,
-            self.existing, self.api_prices, self.sites,
+            self.existing, *((self.discounts,) if self.case.discounts else ()), self.api_prices, self.sites,
         ]  # fmt: skip
         return tuple(tables)
 
@@ -128,7 +130,7 @@ class _Used:
     def __init__(self, figures: Figures) -> None:
         case, candidates = figures.case, figures.candidates
         offers = {offer.offer for offer in candidates.offers}
-        offers |= {row.offer for row in case.existing}
+        offers |= {row.offer for row in case.existing} | {row.offer for row in case.discounts}
         offers |= {row.offer for row in candidates.rejections if row.offer}
         self.offers = [offer for offer in case.offers if offer.offer in offers]
         node_types = {offer.node_type for offer in self.offers} | {option.node_type for option in candidates.options}

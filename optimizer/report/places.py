@@ -31,9 +31,11 @@ class Places:
         self.workload_hours: Grid = workings.workload_hours_grid(figures)
         self.pool_hours: Grid = workings.pool_hours_grid(figures)
         self.shifts: Grid = workings.shifts_grid(figures)
+        self.covered: Grid = workings.covered_grid(figures)
         self.hourly: Grid = hourly.hourly_grid(figures)
         self.purchases: Grid = purchases.purchases_grid(figures)
         self.api_lines: Grid = purchases.api_lines_grid(figures)
+        self.commitments: Grid = purchases.commitments_grid(figures)
         self.cost = cost.CostPlaces(figures)
         self.options: Grid = options.options_grid(figures)
         self.rejections: Grid = options.rejections_grid(figures)
@@ -161,7 +163,7 @@ class Places:
         hours = sum(line.paid_node_hours for line in lines)
         if hours:
             cell = self.cost.node_types.ref("usd_node_h", self.node_type_row[node_type.node_type])
-            return cell, sum(line.usd for line in lines) / hours
+            return cell, cost.node_type_usd(figures, node_type) / hours
         offers = [offer for offer in figures.candidates.offers if offer.node_type == node_type.node_type]
         if not offers:
             return None

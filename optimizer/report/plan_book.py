@@ -21,12 +21,14 @@ from optimizer.report.sheets.sizing import SIZING, fill_sizing
 from optimizer.report.sheets.summary import SUMMARY, fill_summary
 from optimizer.report.sheets.workings import (
     API_HOURS,
+    COVERED,
     POOL_HOURS,
     REPLICAS,
     ROUTING,
     SHIFTS,
     WORKLOAD_HOURS,
     fill_api_hours,
+    fill_covered,
     fill_pool_hours,
     fill_replicas,
     fill_routing,
@@ -53,6 +55,7 @@ _FILL = {
     REPLICAS: fill_replicas,
     ROUTING: fill_routing,
     SHIFTS: fill_shifts,
+    COVERED: fill_covered,
     API_HOURS: fill_api_hours,
     INPUTS: fill_inputs,
     SUMMARY: fill_summary,
@@ -75,7 +78,7 @@ def plan_workbook_bytes(result: PlanResult, name: str = "plan.xlsx") -> bytes:
     """The workbook as bytes; `name` goes into its footers. Raises ValueError where the result carries no plan."""
     figures = Figures(result)
     inputs = InputTables(figures)
-    workings = (*WORKINGS, SHIFTS) if figures.shift_rows else WORKINGS
+    workings = (*WORKINGS, *((SHIFTS,) if figures.shift_rows else ()), *((COVERED,) if figures.covered_rows else ()))
     names = (*RESULTS, *workings, INPUTS, *(table.table.sheet for table in inputs.written), *CONTROL)
     places = Places(figures, names, inputs)
     book, buffer = new_book(figures.currency, footer=name, created=result.run.run_utc, version=result.run.version)

@@ -54,6 +54,7 @@ PART_COLOURS = {
     "upfront": "#56B4E9",
     "energy": "#009E73",
     "site": "#999999",
+    "discounts": "#D55E00",
     "api": "#CC79A7",
 }
 

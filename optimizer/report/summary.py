@@ -79,6 +79,8 @@ def _mix(plan: Plan, currency: str) -> list[str]:
         flows = [flow for flow in plan.ledger.apis if flow.api == api]
         usd, mtok = sum(flow.usd_per_day for flow in flows), sum(flow.mtok_per_day for flow in flows)
         rows.append([api, PURCHASE_LABELS["api"], f"{mtok:,.3g} M tok/day", "", "", money(usd, currency), ""])
+    for bought in plan.ledger.discounts:
+        rows.append([bought.discount, PURCHASE_LABELS["discount"], "", "", "", money(bought.usd_per_day, currency), ""])
     header = ["Offer", "Type", "Nodes", "GPU", "GPUs", "$/day" if currency == "USD" else f"{currency}/day", "Order by"]
     return _columns(header, rows, right={4, 5})
 

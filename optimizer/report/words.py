@@ -15,6 +15,7 @@ PURCHASE_LABELS = {
     "on_demand": "On-demand",
     "spot": "Spot",
     "api": "API",
+    "discount": "Commitment",
 }
 
 BASELINE_LABELS = {
@@ -156,6 +157,9 @@ def decision_sentences(plan: Plan, currency: str) -> tuple[str, str]:
         nodes = _by_gpu((line.gpu, line.peak_nodes_used) for line in plan.purchases if line.purchase == kind)
         if nodes:
             parts.append(f"use up to {nodes} {words}")
+    committed = sum(line.usd_per_day for line in plan.ledger.discounts)
+    if committed:
+        parts.append(f"commit to {money(committed, currency)} a day at discounted prices")
     api_mtok = sum(line.mtok_per_day for line in plan.ledger.apis)
     if api_mtok:
         share = api_mtok / plan.output_mtok_per_day if plan.output_mtok_per_day else 0.0

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import xlsxwriter
+from xlsxwriter.utility import xl_rowcol_to_cell
 
 from optimizer.errors import CannotWrite
 from optimizer.report.grid import Grid, cell_here, cell_ref
@@ -183,6 +184,9 @@ class PlanSheet:
         cols = [col for _, col in self.values] or [0]
         sheet.print_area(*(area or (0, 0, max(rows), max(cols))))
         sheet.hide_gridlines(2)
+        # Sums of named rows differ from line to line by design, and ids may look like numbers: no green corners for that.
+        everything = f"A1:{xl_rowcol_to_cell(max(rows) + 1, max(cols) + 1)}"
+        sheet.ignore_errors({"formula_differs": everything, "number_stored_as_text": everything})
         sheet.protect("", {"format_columns": True, "format_rows": True, "autofilter": True, "sort": True})
 
     def _clean(self, row: int, col: int, value: str) -> str:

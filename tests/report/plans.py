@@ -17,7 +17,7 @@ from optimizer.plan.plan import Baselines
 from optimizer.plan.warnings import plan_warnings
 from optimizer.report.result import PlanResult, RunInfo
 from optimizer.units import floor_hedged
-from tests.plan import builders
+from tests.plan import builders, test_audit_shifts, test_discounts
 from tests.plan.builders import HOURS, Built, case, decision, overflow, workload
 
 RUN = RunInfo(
@@ -120,4 +120,16 @@ def api_alone() -> PlanResult:
     return result_of(api_only())
 
 
-RESULTS = {"seed1": seed1, "mixed": mixed, "api_alone": api_alone}
+@cache
+def discounted() -> PlanResult:
+    """On-demand nodes partly covered by a commitment."""
+    return result_of(test_discounts.discounted())
+
+
+@cache
+def deferred() -> PlanResult:
+    """Work that waits over midnight."""
+    return result_of(test_audit_shifts.deferred())
+
+
+RESULTS = {"seed1": seed1, "mixed": mixed, "api_alone": api_alone, "discounted": discounted, "deferred": deferred}

@@ -67,6 +67,8 @@ EDITS: dict[str, tuple[str, tuple[str, str, str], float, Callable[[Case], Case]]
              lambda case: dearer(case, "sites", "site", "dc", usd_per_kw_month=73.0)),
     "api": ("mixed", ("ApiPrices", "output_usd_per_mtok", "cloud"), 12.0,
             lambda case: dearer(case, "api_prices", "api", "cloud", output_usd_per_mtok=12.0)),
+    "covered on demand": ("discounted", ("Offers", "used_usd_per_node_h", "od"), 3.0,
+                          lambda case: dearer(case, "offers", "offer", "od", used_usd_per_node_h=3.0)),
     "api input": ("api_alone", ("ApiPrices", "cached_input_usd_per_mtok", plans.HOSTILE_API), 1.5,
                   lambda case: dearer(case, "api_prices", "api", plans.HOSTILE_API, cached_input_usd_per_mtok=1.5)),
 }  # fmt: skip
@@ -92,7 +94,8 @@ def test_a_changed_price_changes_every_total_as_the_ledger_says(edit: str, tmp_p
     assert after["Summary"][f"B{headline}"] == pytest.approx(parts.total / mtok, rel=1e-9)
     assert after["Summary"][f"I{row_of(before, 'Summary', 'Total')}"] == pytest.approx(parts.total, rel=1e-9)
     total = row_of(before, "Cost", "Total")
-    for column, part in zip("EFGHIJ", ("held", "used", "upfront", "energy", "site", "api"), strict=True):
+    names = ("held", "used", "upfront", "energy", "site", *(("discounts",) if parts.discounts else ()), "api")
+    for column, part in zip("EFGHIJK", names, strict=False):
         assert after["Cost"][f"{column}{total}"] == pytest.approx(getattr(parts, part), rel=1e-9, abs=1e-9)
     by_hour = row_of(before, "Hourly", "Average day")
     column = max(

@@ -31,7 +31,7 @@ def read_back(name: str, folder: Path) -> tuple[Case, Case]:
 @pytest.mark.parametrize("name", list(plans.RESULTS))
 def test_the_case_read_back_is_the_case_solved(name: str, tmp_path: Path) -> None:
     case, again = read_back(name, tmp_path)
-    for table in ("day_types", "pools", "contingencies", "models", "goodput", "existing", "sites"):
+    for table in ("day_types", "pools", "contingencies", "models", "goodput", "existing", "sites", "discounts"):
         assert plain(getattr(again, table)) == plain(getattr(case, table)), table
     # A workload that names no precision comes back with the model's only one.
     filled = [row.model_copy(update={"precision": row.precision or "fp8"}) for row in case.workloads]

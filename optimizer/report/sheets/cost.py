@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from optimizer.domain.hardware import NodeType
 from optimizer.domain.market import ApiPrice
 from optimizer.domain.names import join_key
 from optimizer.domain.workload import Workload
@@ -12,12 +13,12 @@ from optimizer.plan.ledger import API, IDLE
 from optimizer.report.constants import DAYS_PER_YEAR, QUARTERS_PER_YEAR
 from optimizer.report.figures import Figures, Line, mtok
 from optimizer.report.grid import Col, Grid
-from optimizer.report.sheets.hourly import COST_PARTS, capacity_types
+from optimizer.report.sheets.hourly import COST_LABELS, capacity_types
 from optimizer.report.sheets.purchases import energy_text
 from optimizer.report.sheets.workings import matching
 from optimizer.report.words import PURCHASE_LABELS
 from optimizer.report.writer import PlanSheet
-from optimizer.units import DAYS_PER_MONTH
+from optimizer.units import DAYS_PER_MONTH, HOURS_PER_DAY
 
 if TYPE_CHECKING:
     from optimizer.report.places import Places
@@ -29,6 +30,7 @@ PART_LABELS = {
     "upfront": "Upfront, spread over the term",
     "energy": "Energy",
     "site": "Rent on power",
+    "discounts": "Commitments at discounted prices",
     "api": "API",
 }
 DENOMINATORS = (
@@ -62,6 +64,14 @@ def api_pairs(figures: Figures) -> tuple[ApiPair, ...]:
     return tuple(found)
 
 
+def node_type_usd(figures: Figures, node_type: NodeType) -> float:
+    """$/day of a node type: its offers, and the commitments that stand under it."""
+    usd = sum(line.usd for line in figures.lines if line.node_type == node_type)
+    return usd + sum(
+        row.usd_per_h * HOURS_PER_DAY for row in figures.commitments if figures.commitment_node_type(row.discount) == node_type
+    )
+
+
 def mean_ratio(figures: Figures, workload: Workload) -> float:
     """Input tokens per output token over the day, weighted by output tokens; the shape's where there are none."""
     weighted = total = 0.0
@@ -84,21 +94,21 @@ class CostPlaces:
 
     def __init__(self, figures: Figures) -> None:
         usd = [
-            Col(part, label, "$/day", "usd2", 12)
-            for part, label in zip(COST_PARTS, ("Held", "Used", "Upfront", "Energy", "Site", "API"), strict=True)
+            Col(part, COST_LABELS[part], "$/day", "usd2", 12) for part in figures.cost_parts
         ]
         self.apis = tuple(dict.fromkeys(row.api for row in figures.api_rows))
         names = (Col("name", "Offer or API", width=30), Col("kind", "Purchase type", width=13), Col("node_type", "Node type", width=13),
                  Col("gpu", "GPU", width=10))  # fmt: skip
         cols = (*names, *usd, Col("total", "Total", "$/day", "usd2", 12), Col("share", "Share", "of cost", "pct", 9))
-        self.offers = Grid(COST, 5, cols, len(figures.lines) + len(self.apis))
+        self.offers = Grid(COST, 5, cols, len(figures.lines) + len(self.apis) + len(figures.commitments))
+        self.kinds = (*capacity_types(figures), *(("discount",) if figures.commitments else ()))
         horizon = (
             Col("usd", "Cost", "$/day", "usd2", 12), Col("share", "Share", "of cost", "pct", 9),
             Col("month", "Cost", "$/month", "usd0", 12), Col("quarter", "Cost", "$/quarter", "usd0", 12),
             Col("year", "Cost", "$/year", "usd0", 12),
         )  # fmt: skip
-        self.parts = Grid(COST, self._under(self.offers), (Col("name", "Part of the bill", width=30), *horizon), len(COST_PARTS))
-        self.types = Grid(COST, self._under(self.parts), (Col("name", "Purchase type", width=30), *horizon), len(capacity_types(figures)))
+        self.parts = Grid(COST, self._under(self.offers), (Col("name", "Part of the bill", width=30), *horizon), len(figures.cost_parts))
+        self.types = Grid(COST, self._under(self.parts), (Col("name", "Purchase type", width=30), *horizon), len(self.kinds))
         self.gpu_names = (*dict.fromkeys(row.gpu for row in figures.node_types), *((API,) if self.apis else ()))
         self.gpus = Grid(COST, self._under(self.types), (Col("name", "GPU", width=30), *horizon), len(self.gpu_names))
         self.node_types = Grid(
@@ -182,7 +192,7 @@ def part_texts(places: Places, line: Line, place: int) -> dict[str, tuple[str, f
     """Formula and value of each part of an offer's cost that can differ from 0."""
     purchases = places.purchases
     here = {col.key: purchases.ref(col.key, place) for col in purchases.cols}
-    texts = {"used": (f"{here['used_price']}*{here['used_h']}", line.used_usd)}
+    texts = {"used": (f"{here['used_price']}*({here['used_h']}-{here['covered_h']})", line.used_usd)}
     if line.offer.is_held:
         texts["held"] = (f"{here['held_price']}*{here['held_h']}", line.held_usd)
         spread = f"IF({here['term']}=0,0,{here['upfront']}*{here['held']}/({here['term']}*days_per_month))"
@@ -207,7 +217,7 @@ def _offers(sheet: PlanSheet, places: Places, figures: Figures) -> None:
         ):  # fmt: skip
             sheet.text(row, grid.col(key), words)
         texts = part_texts(places, line, place)
-        for part in COST_PARTS:
+        for part in figures.cost_parts:
             if part in texts:
                 sheet.formula(row, grid.col(part), f"={texts[part][0]}", texts[part][1], "usd2")
             else:
@@ -219,16 +229,29 @@ def _offers(sheet: PlanSheet, places: Places, figures: Figures) -> None:
         usd = sum(item.usd_per_day for item in figures.plan.ledger.apis if item.api == name)
         for key, words in (("name", name), ("kind", PURCHASE_LABELS["api"]), ("node_type", ""), ("gpu", API)):
             sheet.text(row, grid.col(key), words)
-        for part in COST_PARTS[:-1]:
+        for part in figures.cost_parts[:-1]:
             sheet.number(row, grid.col(part), 0, "usd2")
         same = (places.api_hours.span("api"), grid.here("name", place))
         sheet.formula(row, grid.col("api"), f"={matching(places.api_hours.span('usd_day'), same)}", usd, "usd2")
+        _row_total(sheet, grid, place, usd, total)
+    for offset, bought in enumerate(figures.commitments):
+        place = len(figures.lines) + len(places.cost.apis) + offset
+        row = grid.first + place
+        node_type = figures.commitment_node_type(bought.discount)
+        for key, words in (
+            ("name", bought.discount), ("kind", PURCHASE_LABELS["discount"]), ("node_type", node_type.node_type), ("gpu", node_type.gpu),
+        ):  # fmt: skip
+            sheet.text(row, grid.col(key), words)
+        for part in figures.cost_parts:
+            sheet.number(row, grid.col(part), 0, "usd2")
+        usd = bought.usd_per_h * HOURS_PER_DAY
+        sheet.formula(row, grid.col("discounts"), f"={places.commitments.ref('usd_day', offset)}", usd, "usd2")
         _row_total(sheet, grid, place, usd, total)
     row = places.cost.total_row
     for key in ("name", "kind", "node_type", "gpu", "share"):
         sheet.raw.write_blank(row, grid.col(key), None, sheet.book.formats.cell("text", "total"))
     sheet.text(row, 0, "Total", fmt=sheet.book.formats.cell("text", "total"))
-    for part in (*COST_PARTS, "total"):
+    for part in (*figures.cost_parts, "total"):
         value = total if part == "total" else getattr(figures.plan.cost, part)
         sheet.formula(row, grid.col(part), f"=SUM({grid.span_here(part)})", value, "usd2", "total")
 
@@ -257,7 +280,7 @@ def _horizon(sheet: PlanSheet, places: Places, grid: Grid, place: int, text: str
 
 def _parts(sheet: PlanSheet, places: Places, figures: Figures) -> None:
     grid, offers, total = places.cost.parts, places.cost.offers, figures.plan.cost.total
-    for place, part in enumerate(COST_PARTS):
+    for place, part in enumerate(figures.cost_parts):
         sheet.text(grid.first + place, grid.col("name"), PART_LABELS[part])
         _horizon(sheet, places, grid, place, f"SUM({offers.span_here(part)})", getattr(figures.plan.cost, part), total)
 
@@ -266,16 +289,17 @@ def _sums(sheet: PlanSheet, places: Places, figures: Figures) -> None:
     """By purchase type and by GPU: sums over the offers table."""
     offers, total = places.cost.offers, figures.plan.cost.total
     api_usd = figures.plan.cost.api
-    for place, kind in enumerate(capacity_types(figures)):
+    for place, kind in enumerate(places.cost.kinds):
         grid = places.cost.types
         sheet.text(grid.first + place, grid.col("name"), PURCHASE_LABELS[kind])
-        usd = api_usd if kind == "api" else sum(line.usd for line in figures.lines if line.offer.purchase == kind)
+        usd = sum(line.usd for line in figures.lines if line.offer.purchase == kind)
+        usd += {"api": api_usd, "discount": figures.plan.cost.discounts}.get(kind, 0.0)
         text = matching(offers.span_here("total"), (offers.span_here("kind"), grid.here("name", place)))
         _horizon(sheet, places, grid, place, text, usd, total)
     for place, gpu in enumerate(places.cost.gpu_names):
         grid = places.cost.gpus
         sheet.text(grid.first + place, grid.col("name"), gpu)
-        usd = api_usd if gpu == API else sum(line.usd for line in figures.lines if line.node_type.gpu == gpu)
+        usd = api_usd if gpu == API else sum(node_type_usd(figures, row) for row in figures.node_types if row.gpu == gpu)
         text = matching(offers.span_here("total"), (offers.span_here("gpu"), grid.here("name", place)))
         _horizon(sheet, places, grid, place, text, usd, total)
 
@@ -287,7 +311,7 @@ def _node_types(sheet: PlanSheet, places: Places, figures: Figures) -> None:
         here = {col.key: grid.here(col.key, place) for col in grid.cols}
         lines = [line for line in figures.lines if line.node_type == node_type]
         name = node_type.node_type
-        usd, paid_h = sum(line.usd for line in lines), sum(line.paid_node_hours for line in lines)
+        usd, paid_h = node_type_usd(figures, node_type), sum(line.paid_node_hours for line in lines)
         paid_gpu_h = paid_h * node_type.gpus_per_node
         rows = [item for item in figures.replica_rows if item.option.node_type == name]
         run = sum((item.firm_gpus + item.spot_gpus) * figures.weights[item.place] for item in rows)
@@ -326,7 +350,7 @@ def _node_types(sheet: PlanSheet, places: Places, figures: Figures) -> None:
 def _pools(sheet: PlanSheet, places: Places, figures: Figures) -> None:
     grid, replicas, api_hours = places.cost.pools, places.replicas, places.api_hours
     total = figures.plan.cost.total
-    fleet_usd = sum(line.usd for line in figures.lines)
+    fleet_usd = sum(line.usd for line in figures.lines) + figures.plan.cost.discounts
     shared = 0.0
     for place, pool in enumerate(figures.case.pools):
         row = grid.first + place

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 HOURLY = "Hourly"
 _TOP = 4
-COST_PARTS = ("held", "used", "upfront", "energy", "site", "api")
+COST_LABELS = {
+    "held": "Held", "used": "Used", "upfront": "Upfront", "energy": "Energy", "site": "Site", "discounts": "Commitments", "api": "API",
+}  # fmt: skip
 #: Rates by offer, one row each, under the hours: key and label.
 RATES = (
     ("purchase", "Purchase type"),
@@ -69,8 +71,7 @@ def hourly_grid(figures: Figures) -> Grid:
     ]  # fmt: skip
     cols += [Col(f"used:{line.offer.offer}", line.offer.offer, "nodes used", "int", 11) for line in figures.lines]
     cols += [
-        Col(f"cost_{part}", label, "$/h", "usd2", 9)
-        for part, label in zip(COST_PARTS, ("Held", "Used", "Upfront", "Energy", "Site", "API"), strict=True)
+        Col(f"cost_{part}", COST_LABELS[part], "$/h", "usd2", 12 if part == "discounts" else 9) for part in figures.cost_parts
     ]
     cols += [Col("cost", "Cost", "$/h", "usd2", 10), Col("cost_day", "Of the day", "$/day", "usd2", 11)]
     cols += [Col("axis", "Label of the chart", width=12)]
@@ -90,7 +91,17 @@ def hourly_grid(figures: Figures) -> Grid:
         Col(f"limit:{api}:{limit}", f"{api} {limit}", "requests/min" if limit == "max_rpm" else "tok/s", "n1", 12)
         for api, limit, _ in api_limits(figures)
     ]
+    cols += [Col(f"spent:{row.discount}", row.discount, "$/h of commitment", "usd2", 12) for row in figures.commitments]
     return Grid(HOURLY, _TOP, tuple(cols), len(figures.slices))
+
+
+def spent_usd_per_h(figures: Figures, discount: str, place: int) -> float:
+    """$/h of a commitment that nodes take in a slice."""
+    return sum(
+        row.nodes * figures.discounted_price(discount, row.offer)
+        for row in figures.covered_rows
+        if row.discount == discount and figures.place_of[row.day_type, row.hour] == place
+    )
 
 
 def axis_label(day_type: str, hour: int, several: bool) -> str:
@@ -182,7 +193,10 @@ class _Hourly:
             "energy": sum(line.used[place] * line.energy_usd_per_h for line in lines),
             "site": sum(line.site_usd for line in lines) / HOURS_PER_DAY,
             "api": api,
+            "discounts": sum(row.usd_per_h for row in figures.commitments),
         }
+        covered = [figures.covered.get((line.offer.offer, place), (0.0, 0.0))[0] for line in lines]
+        values["used"] -= sum(nodes * line.used_usd_per_h for nodes, line in zip(covered, lines, strict=True))
         by_api = [(places.api_hours.span(key), here[key]) for key in ("day_type", "hour")]
         texts = {
             "held": self.times("held", self.held, place),
@@ -191,13 +205,17 @@ class _Hourly:
             "energy": self.times("energy", self.used, place),
             "site": f"{places.cost_total_ref('site')}/hours_per_day",
             "api": matching(places.api_hours.span("usd_h"), *by_api) if figures.api_rows else "",
+            "discounts": f"SUM({places.commitments.span('usd_h')})",
         }
-        for part in COST_PARTS:
+        if figures.covered_rows:
+            by_hour = [(places.covered.span(key), here[key]) for key in ("day_type", "hour")]
+            texts["used"] += f"-{matching(places.covered.span('list_h'), *by_hour)}"
+        for part in figures.cost_parts:
             if texts[part]:
                 sheet.formula(row, grid.col(f"cost_{part}"), f"={texts[part]}", values[part], "usd2")
             else:
                 sheet.number(row, grid.col(f"cost_{part}"), 0, "usd2")
-        total = sum(values.values())
+        total = sum(values[part] for part in figures.cost_parts)
         sheet.formula(row, grid.col("cost"), f"=SUM({grid.across(['cost_held', 'cost_api'], place)})", total, "usd2")
         sheet.formula(
             row, grid.col("cost_day"), f"={here['cost']}*{here['weight']}", total * figures.weights[place], "usd2"
@@ -252,9 +270,18 @@ class _Hourly:
                 f"=SUMPRODUCT({market}*{self.rates('gpus', self.used)}*{nodes})-{here[f'gpus:{key}']}", offered - gpus, "n1",
             )
             per_node = f"({self.rates('used', self.used)}+{self.rates('energy', self.used)}+{self.rates('holding', self.used)})"
+            usd = f"SUMPRODUCT({market}*{per_node}*{nodes})"
+            if figures.covered_rows:
+                covered = places.covered
+                same = [
+                    (covered.span("node_type"), cell_here(rate_row(grid, "node_type"), grid.col(f"rate:{key}"))),
+                    (covered.span("market"), cell_here(rate_row(grid, "market"), grid.col(f"rate:{key}"))),
+                    (covered.span("day_type"), here["day_type"]),
+                    (covered.span("hour"), here["hour"]),
+                ]
+                usd += "+" + matching(f"({covered.span('spent_h')}-{covered.span('list_h')})", *same)
             sheet.formula(
-                row, grid.col(f"rate:{key}"),
-                f"=IF({here[f'gpus:{key}']}=0,0,SUMPRODUCT({market}*{per_node}*{nodes})/{here[f'gpus:{key}']})",
+                row, grid.col(f"rate:{key}"), f"=IF({here[f'gpus:{key}']}=0,0,({usd})/{here[f'gpus:{key}']})",
                 figures.market_rate(node_type, spot, place), "usd2",
             )
         for api, limit, measure in api_limits(figures):
@@ -268,6 +295,19 @@ class _Hourly:
                 f"({places.api_hours.span('tps')}+{places.api_hours.span('input_tps')})"
             )
             sheet.formula(row, col, f"={matching(target, *same)}", places.api_measure(api, measure, place), "n1")
+
+        for bought in figures.commitments:
+            col = grid.col(f"spent:{bought.discount}")
+            if not figures.covered_rows:
+                sheet.number(row, col, 0, "usd2")
+                continue
+            same = [
+                (places.covered.span("discount"), cell_here(grid.top, col)),
+                (places.covered.span("day_type"), here["day_type"]),
+                (places.covered.span("hour"), here["hour"]),
+            ]
+            text = matching(places.covered.span("spent_h"), *same)
+            sheet.formula(row, col, f"={text}", spent_usd_per_h(figures, bought.discount, place), "usd2")
 
     def totals(self) -> None:
         """Weighted totals of an average day."""

@@ -29,6 +29,7 @@ SHEET_WORDS = {
     "Replicas": "Decisions: replicas of each option in each hour.",
     "Routing": "Decisions: which option serves which tokens.",
     "Shifts": "Decisions: when deferrable work runs.",
+    "Covered hours": "Decisions: nodes whose use a commitment pays.",
     "API hours": "Decisions: which tokens go to an API.",
     "Inputs": "This page.",
     "Checks": "The workbook checks itself.",

@@ -11,7 +11,7 @@ from optimizer.plan.plan import ContingencyMargin
 from optimizer.report.constants import TOLERANCE
 from optimizer.report.figures import Figures
 from optimizer.report.grid import Col, Grid
-from optimizer.report.sheets.hourly import SPOT, api_limits, market_key
+from optimizer.report.sheets.hourly import SPOT, api_limits, market_key, spent_usd_per_h
 from optimizer.report.sheets.workings import round_up
 from optimizer.report.writer import PlanSheet
 from optimizer.units import ceil_hedged
@@ -177,7 +177,7 @@ def constraints_grid_count(figures: Figures) -> int:
     pools = sum(2 if pool.min_live else 1 for pool in figures.case.pools)
     pools += sum(1 for pool in figures.case.pools if 0 < pool.spot_max_frac < 1)
     shares = sum(1 for workload in figures.case.workloads if workload.api)
-    return offers + stated + pools + shares + len(figures.markets) + len(api_limits(figures))
+    return offers + stated + pools + shares + len(figures.markets) + len(api_limits(figures)) + len(figures.commitments)
 
 
 def limits(places: Places, figures: Figures) -> list[Limit]:
@@ -211,6 +211,12 @@ def limits(places: Places, figures: Figures) -> list[Limit]:
         )  # fmt: skip
         of = f"{node_type}, {SPOT if spot else 'firm'}: GPUs of nodes used less GPUs taken, tightest hour"
         found.append(Limit("Nodes cover replicas", of, "GPUs free", "0", 0.0, f"MIN({span})", least, low=True))
+    for place, bought in enumerate(figures.commitments):
+        most = max(spent_usd_per_h(figures, bought.discount, slot) for slot in range(len(figures.slices)))
+        found.append(
+            Limit("Commitment: spent in any hour", bought.discount, "$/h", places.commitments.ref("usd_h", place), bought.usd_per_h,
+                  f"MAX({places.hourly.span(f'spent:{bought.discount}')})", most, "usd2")
+        )  # fmt: skip
     for api, limit, measure in api_limits(figures):
         most = max(places.api_measure(api, measure, slot) for slot in range(len(figures.slices)))
         unit = "requests/min" if limit == "max_rpm" else "tok/s"

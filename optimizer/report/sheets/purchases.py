@@ -12,7 +12,7 @@ from optimizer.report.grid import Col, Grid
 from optimizer.report.sheets.workings import matching, round_up
 from optimizer.report.words import PURCHASE_LABELS
 from optimizer.report.writer import PlanSheet
-from optimizer.units import DAYS_PER_MONTH
+from optimizer.units import DAYS_PER_MONTH, HOURS_PER_DAY
 
 if TYPE_CHECKING:
     from optimizer.report.places import Places
@@ -38,7 +38,7 @@ def purchases_grid(figures: Figures) -> Grid:
         Col("lead", "Lead time", "weeks", "n1", 8), Col("upfront", "Upfront", "$/node", "usd0", 10),
         Col("held_h", "Held", "node-h/day", "n1", 9), Col("used_h", "Used", "node-h/day", "n1", 9),
         Col("on_demand", "On demand, same node", "$/node-h", "usd2", 10), Col("break_even", "Break-even use", "share", "pct", 9),
-        Col("paid_h", "Paid", "node-h/day", "n1", 9), Col("holding_rate", "Holding all-in", "$/node-h", "usd2", 9),
+        Col("paid_h", "Paid", "node-h/day", "n1", 9), Col("covered_h", "Covered by commitments", "node-h/day", "n1", 11), Col("holding_rate", "Holding all-in", "$/node-h", "usd2", 9),
         Col("energy_rate", "Energy", "$/node-h used", "usd2", 9), Col("tps_per_node", "Goodput of a node", "tok/s", "n1", 10),
         Col("source", "Source", width=34), Col("as_of", "As of", "date", "date", 11),
     )  # fmt: skip
@@ -54,6 +54,15 @@ def api_lines_grid(figures: Figures) -> Grid:
     )  # fmt: skip
     top = purchases_grid(figures).last + 5
     return Grid(PURCHASES, top, cols, len(dict.fromkeys(row.api for row in figures.api_rows)))
+
+
+def commitments_grid(figures: Figures) -> Grid:
+    """A row for each commitment bought, under the APIs."""
+    cols = (
+        Col("discount", "Commitment", width=26), Col("covers", "Covers", width=12), Col("blank", "", width=12),
+        Col("usd_h", "Committed", "$/h", "usd2", 9), Col("usd_day", "Cost", "$/day", "usd2", 9), Col("usd_month", "Cost", "$/month", "usd0", 9),
+    )  # fmt: skip
+    return Grid(PURCHASES, api_lines_grid(figures).last + 4, cols, len(figures.commitments))
 
 
 def cheapest_on_demand(figures: Figures, line: Line) -> Offer | None:
@@ -99,7 +108,8 @@ def fill_purchases(sheet: PlanSheet, places: Places, figures: Figures) -> None:
     )
     sheet.text(row + 1, 0, note, fmt=sheet.book.formats.note())
     _apis(sheet, places, figures)
-    sheet.finish(freeze=(grid.first, 1), repeat=(0, grid.top + 1), area=(0, 0, places.api_lines.last + 1, grid.col("utilisation")))
+    _commitments(sheet, places, figures)
+    sheet.finish(freeze=(grid.first, 1), repeat=(0, grid.top + 1), area=(0, 0, places.commitments.last + 1, grid.col("utilisation")))
 
 
 def commitment(line: Line) -> float:
@@ -167,6 +177,12 @@ def _line(sheet: PlanSheet, places: Places, figures: Figures, line: Line, place:
         text = f"={here['new']}*({here['upfront']}+{here['held_price']}*{hours}*{here['term']}*days_per_month)"
         sheet.formula(row, grid.col("commitment"), text, commitment(line), "usd0")
     sheet.formula(row, grid.col("used_h"), f"=SUMPRODUCT({weights},{hourly_used})", line.used_node_hours, "n1")
+    if any(line.covered):
+        covered = places.covered
+        text = matching(f"{covered.span('nodes')}*{covered.span('weight')}", (covered.span("offer"), here["offer"]))
+        sheet.formula(row, grid.col("covered_h"), f"={text}", line.covered_node_hours, "n1")
+    else:
+        sheet.number(row, grid.col("covered_h"), 0, "n1")
     paid = here["held_h"] if offer.is_held else here["used_h"]
     sheet.formula(row, grid.col("paid_h"), f"={paid}", line.paid_node_hours, "n1")
     share = line.used_node_hours / line.paid_node_hours if line.paid_node_hours else 0.0
@@ -232,3 +248,20 @@ def _apis(sheet: PlanSheet, places: Places, figures: Figures) -> None:
             row, grid.col("price"), f"=IF({here['mtok']}=0,0,{here['usd_day']}/{here['mtok']})", usd / mtok if mtok else 0.0, "usd_mtok"
         )
         sheet.formula(row, grid.col("usd_month"), f"={here['usd_day']}*days_per_month", usd * DAYS_PER_MONTH, "usd0")
+
+
+def _commitments(sheet: PlanSheet, places: Places, figures: Figures) -> None:
+    grid = places.commitments
+    if not figures.commitments:
+        return
+    sheet.text(grid.top - 1, 0, "Commitments at discounted prices, paid in every hour", fmt=sheet.book.formats.heading())
+    sheet.header(grid)
+    for place, bought in enumerate(figures.commitments):
+        row = grid.first + place
+        usd = bought.usd_per_h * HOURS_PER_DAY
+        sheet.text(row, grid.col("discount"), bought.discount)
+        offers = [item.offer for item in figures.case.discounts if item.discount == bought.discount]
+        sheet.text(row, grid.col("covers"), ", ".join(offers))
+        sheet.number(row, grid.col("usd_h"), bought.usd_per_h, "usd2", "decision")
+        sheet.formula(row, grid.col("usd_day"), f"={grid.here('usd_h', place)}*hours_per_day", usd, "usd2")
+        sheet.formula(row, grid.col("usd_month"), f"={grid.here('usd_day', place)}*days_per_month", usd * DAYS_PER_MONTH, "usd0")

@@ -20,7 +20,7 @@ from optimizer.report.words import (
     status_words,
 )
 from optimizer.report.writer import PlanSheet
-from optimizer.units import DAYS_PER_MONTH
+from optimizer.units import DAYS_PER_MONTH, HOURS_PER_DAY
 
 if TYPE_CHECKING:
     from optimizer.report.places import Places
@@ -184,7 +184,8 @@ def _mix(sheet: PlanSheet, places: Places, figures: Figures, top: int) -> int:
     purchases, cost = places.purchases, places.cost.offers
     total = figures.plan.cost.total
     order = sorted(range(len(figures.lines)), key=lambda place: -figures.lines[place].usd)
-    apis = list(places.cost.apis)
+    apis = [(name, PURCHASE_LABELS["api"]) for name in places.cost.apis]
+    apis += [(row.discount, PURCHASE_LABELS["discount"]) for row in figures.commitments]
     shown = sorted(order[: max(1, _MOST_LINES - len(apis))])
     row = top + 1
     for place in shown:
@@ -206,11 +207,12 @@ def _mix(sheet: PlanSheet, places: Places, figures: Figures, top: int) -> int:
         sheet.formula(row, 8, f"={cost.ref('total', place)}", line.usd, "usd2")
         sheet.formula(row, 9, f"={cost.ref('share', place)}", line.usd / total if total else 0.0, "pct")
         row += 1
-    for offset, name in enumerate(apis):
+    for offset, (name, kind) in enumerate(apis):
         place = len(figures.lines) + offset
         usd = sum(item.usd_per_day for item in figures.plan.ledger.apis if item.api == name)
+        usd += sum(item.usd_per_h * HOURS_PER_DAY for item in figures.commitments if item.discount == name)
         sheet.formula(row, 0, f"={cost.ref('name', place)}", name, "text")
-        sheet.formula(row, 1, f"={cost.ref('kind', place)}", PURCHASE_LABELS["api"], "text")
+        sheet.formula(row, 1, f"={cost.ref('kind', place)}", kind, "text")
         sheet.formula(row, 8, f"={cost.ref('total', place)}", usd, "usd2")
         sheet.formula(row, 9, f"={cost.ref('share', place)}", usd / total if total else 0.0, "pct")
         row += 1
@@ -240,7 +242,7 @@ def _charts(sheet: PlanSheet, places: Places, figures: Figures, row: int) -> int
                         "orange dashed line of need with headroom. Data: Hourly."},
     )  # fmt: skip
     sheet.raw.insert_chart(
-        row, 7, cost_chart(sheet, places),
+        row, 7, cost_chart(sheet, places, figures),
         {"x_offset": 2, "y_offset": 4, "object_position": 2,
          "description": "Bars of cost per day by part of the bill: held, used, upfront, energy, rent on power, API. Data: Cost."},
     )  # fmt: skip
@@ -251,7 +253,6 @@ def capacity_chart(sheet: PlanSheet, places: Places, figures: Figures) -> Any:
     """Stacked columns without gaps (an hour is a block), demand and need as lines."""
     grid, workbook = places.hourly, sheet.book.workbook
     first, last = grid.first, grid.last
-    several = len(figures.case.day_types) > 1
     axis = grid.col("axis")
     categories = f"={range_ref(HOURLY, first, axis, last, axis)}"
     columns = workbook.add_chart({"type": "column", "subtype": "stacked"})
@@ -289,13 +290,13 @@ def capacity_chart(sheet: PlanSheet, places: Places, figures: Figures) -> Any:
     return columns
 
 
-def cost_chart(sheet: PlanSheet, places: Places) -> Any:
+def cost_chart(sheet: PlanSheet, places: Places, figures: Figures) -> Any:
     """Bars of cost by part of the bill."""
     grid = places.cost.parts
     chart = sheet.book.workbook.add_chart({"type": "bar"})
     chart.add_series({
         "name": "$/day", "categories": f"={grid.span('name')}", "values": f"={grid.span('usd')}",
-        "points": [{"fill": {"color": colour}} for colour in PART_COLOURS.values()], "gap": 40,
+        "points": [{"fill": {"color": PART_COLOURS[part]}} for part in figures.cost_parts], "gap": 40,
         "data_labels": {"value": True, "num_format": '#,##0;-#,##0;"-"', "font": {"size": 8}},
     })  # fmt: skip
     chart.set_title({"name": "Cost by part of the bill", "name_font": {"size": 11, "color": "#1F2933"}})

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from optimizer.report.places import Places
 
 POOL_HOURS, WORKLOAD_HOURS, REPLICAS, ROUTING, API_HOURS = "Pool hours", "Workload hours", "Replicas", "Routing", "API hours"
-SHIFTS = "Shifts"
+SHIFTS, COVERED = "Shifts", "Covered hours"
 _TOP = 4
 _DAY = Col("day_type", "Day type", width=10)
 _HOUR = Col("hour", "Hour", "h", "hour", 6)
@@ -261,6 +261,44 @@ def fill_shifts(sheet: PlanSheet, places: Places, figures: Figures) -> None:
         waits = f"=MOD({grid.here('run_hour', place)}-{grid.here('hour', place)},hours_per_day)"
         sheet.formula(row, grid.col("waits"), waits, (shift.run_hour - shift.hour) % HOURS_PER_DAY, "int")
         sheet.number(row, grid.col("tps"), shift.tps, "n1", "decision")
+    _finish(sheet, grid, 2)
+
+
+def covered_grid(figures: Figures) -> Grid:
+    """A row for each discount, offer and hour in which a commitment covers nodes."""
+    cols = (
+        Col("discount", "Commitment", width=16), Col("offer", "Offer", width=24), Col("node_type", "Node type", width=13),
+        Col("market", "Firm or spot", width=9), _DAY, _HOUR, _WEIGHT, Col("nodes", "Nodes covered", "nodes", "n2", 10),
+        Col("list_price", "Price without", "$/node-h", "usd2", 10), Col("price", "Discounted price", "$/node-h", "usd2", 10),
+        Col("list_h", "Not paid for use", "$/h", "usd2", 10), Col("spent_h", "Taken of the commitment", "$/h", "usd2", 11),
+    )  # fmt: skip
+    return Grid(COVERED, _TOP, cols, len(figures.covered_rows))
+
+
+def fill_covered(sheet: PlanSheet, places: Places, figures: Figures) -> None:
+    """Nodes whose use a commitment pays."""
+    grid = places.covered
+    sheet.title(COVERED, "Nodes used whose use is paid out of a commitment; may be part of a node. Nodes covered are decisions of the solver.")
+    sheet.header(grid)
+    for place, item in enumerate(figures.covered_rows):
+        row = grid.first + place
+        offer = figures.case.offer(item.offer)
+        price = figures.discounted_price(item.discount, item.offer)
+        list_price = offer.used_usd_per_node_h / offer.effective_frac
+        for key, words in (
+            ("discount", item.discount), ("offer", item.offer), ("node_type", offer.node_type),
+            ("market", "spot" if offer.purchase == "spot" else "firm"),
+        ):  # fmt: skip
+            sheet.text(row, grid.col(key), words)
+        _slice(sheet, grid, row, places, figures, figures.place_of[item.day_type, item.hour])
+        sheet.number(row, grid.col("nodes"), item.nodes, "n2", "decision")
+        used_price = places.purchases.ref("used_price", places.line_row[item.offer])
+        sheet.formula(row, grid.col("list_price"), f"={used_price}", list_price, "usd2")
+        discounted = places.inputs.discounts.ref("discounted_usd_per_node_h", item.discount, item.offer)
+        sheet.formula(row, grid.col("price"), f"={discounted}", price, "usd2")
+        nodes = grid.here("nodes", place)
+        sheet.formula(row, grid.col("list_h"), f"={nodes}*{grid.here('list_price', place)}", item.nodes * list_price, "usd2")
+        sheet.formula(row, grid.col("spent_h"), f"={nodes}*{grid.here('price', place)}", item.nodes * price, "usd2")
     _finish(sheet, grid, 2)
 
 

@@ -30,7 +30,7 @@ _TIE_BREAK_NODES = 300
 _TIE_BREAK_COST = 1e-9
 #: Above these, hours are solved apart and tied by prices (by_hour.py); below, the whole program goes to the solver at once.
 _MANY_LINES = 6_000
-_MANY_INTEGERS = 1_500
+_MANY_INTEGERS = 3_000
 _FEW_HOURS = 6
 
 

@@ -74,8 +74,8 @@ def test_the_reader_takes_it_without_options_and_without_a_word(example: Path) -
     case = loaded.case
     assert [day.days for day in case.day_types] == [65, 26]
     chat, bulk = case.workloads
-    assert max(chat.demand_on("weekday").output_tps) == 74990 and max(chat.demand_on("weekend").output_tps) == 42193
-    assert max(bulk.demand_on("weekday").output_tps) == 83806
+    assert max(chat.demand_on("weekday").output_tps) == 29996 and max(chat.demand_on("weekend").output_tps) == 16877
+    assert max(bulk.demand_on("weekday").output_tps) == 33522
     assert case.nodes_existing("example-dc-h100x8-owned") == 4
     assert case.pool("interactive").occupancy_frac == 0.7
 
@@ -132,7 +132,7 @@ def test_checks_beside_the_demand_have_their_values_and_no_literals(example: Pat
         tokens = Tokenizer(str(cell.value)).items
         assert not [token for token in tokens if token.type == "OPERAND" and token.subtype == "NUMBER"]
     shown = [values.cell(5, column).value for column in range(7, 11)]
-    assert shown == [24, 74990, pytest.approx(55681.04, abs=0.01), pytest.approx(1.3468, abs=1e-4)]
+    assert shown == [24, 29996, pytest.approx(22272.46, abs=0.01), pytest.approx(1.3468, abs=1e-4)]
 
 
 def test_missing_tables_are_said(tmp_path: Path) -> None:

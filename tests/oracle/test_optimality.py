@@ -41,6 +41,24 @@ def test_cost_is_the_optimum_where_one_part_matters(focus: str, seed: int) -> No
     agreed_cost(random_case(seed, FOCUS[focus].split()))
 
 
+@pytest.mark.parametrize(
+    ("seed", "features"),
+    [
+        # infeasible in a way that leaves the solver without row values
+        (20409, FOCUS["site"]),
+        (20742, FOCUS["site"]),
+        (20831, FOCUS["spanning"] + " three_options"),
+        # closed to within the solver's tolerances, and by no less
+        (20335, FOCUS["spot"]),
+        (21928, FOCUS["spot"]),
+        # a presolve went wrong here
+        (22019, FOCUS["spanning"] + " three_options"),
+    ],
+)
+def test_cost_is_the_optimum_of_cases_that_went_wrong(seed: int, features: str) -> None:
+    agreed_cost(random_case(seed, features.split()))
+
+
 @pytest.mark.parametrize("seed", range(2000, 2020))
 def test_cost_is_the_optimum_of_larger_fleets(seed: int) -> None:
     agreed_cost(random_case(seed, without=("three_workloads", "spanning"), replicas_at_peak=9.0))

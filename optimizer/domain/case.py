@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from optimizer.domain.base import Frozen
 from optimizer.domain.hardware import NodeType, Site
@@ -52,6 +52,12 @@ class Case(Frozen):
     sites: tuple[Site, ...] = ()
     assumptions: tuple[str, ...] = ()
     inputs: tuple[InputFile, ...] = ()
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Case:
+        """A changed copy. What was remembered of the old one (slices) is worked out anew."""
+        copy = super().model_copy(update=update, deep=deep)
+        copy.__dict__.pop("slices", None)
+        return copy
 
     @cached_property
     def slices(self) -> tuple[Slice, ...]:

@@ -14,8 +14,8 @@ from optimizer.milp.program import Program
 from optimizer.plan.plan import Commitment, Covered, Decision, Load, NodesNew, NodeUse, Overflow, ReplicaCount, Shift
 from optimizer.units import HOURS_PER_DAY
 
-#: Loads and overflows below this share of the demand are rounding noise of the solver.
-_NOISE_FRAC = 1e-9
+#: Loads, overflows and flows below this share of the workload's largest demand of the day are rounding noise of the solver.
+_NOISE_FRAC = 1e-7
 #: (workload, day type, hour of arrival, hour it runs in).
 _ShiftKey = tuple[str, str, int, int]
 
@@ -153,6 +153,11 @@ def _use_nodes(
                 left -= used[(offer.offer, t)]
 
 
+def _noise_tps(peak_tps: float, demand_tps: float) -> float:
+    """Below this a rate is noise; an hour with next to no demand keeps what it has."""
+    return min(_NOISE_FRAC * peak_tps, 1e-3 * demand_tps)
+
+
 def _shifts(prep: Prep, program: Program) -> dict[_ShiftKey, float]:
     """Flows of deferrable work without solver noise; what arrives in an hour runs exactly, no more and no less."""
     shifts: dict[_ShiftKey, float] = {}
@@ -165,7 +170,7 @@ def _shifts(prep: Prep, program: Program) -> dict[_ShiftKey, float]:
                     continue
                 runs = [(arrival + wait) % HOURS_PER_DAY for wait in range(min(workload.deferrable_hours, HOURS_PER_DAY - 1) + 1)]
                 flows = [max(program.value(("flow", workload.workload, day.day_type, arrival, run)), 0.0) for run in runs]
-                flows = [tps if tps > _NOISE_FRAC * demand else 0.0 for tps in flows]
+                flows = [tps if tps > _noise_tps(max(day.output_tps), demand) else 0.0 for tps in flows]
                 total = sum(flows)
                 for run, tps in zip(runs, flows, strict=True):
                     if tps > 0:
@@ -195,14 +200,15 @@ def _loads(
             )
         if demand <= 0:
             continue
+        noise = _noise_tps(max(max(day.output_tps) for day in workload.demand), demand)
         flows = {api.api: program.value(("overflow", workload.workload, api.api, t)) for api in piece.apis[w]}
-        flows = {api: min(tps, demand) for api, tps in flows.items() if tps > _NOISE_FRAC * demand}
+        flows = {api: min(tps, demand) for api, tps in flows.items() if tps > noise}
         sent = sum(flows.values())
         if sent > demand:
             flows = {api: tps * demand / sent for api, tps in flows.items()}
             sent = demand
         fleet.overflow_tps.update({(workload.workload, api): tps for api, tps in flows.items()})
-        own = demand - sent if demand - sent > _NOISE_FRAC * demand else 0.0
+        own = demand - sent if demand - sent > noise else 0.0
         if own <= 0:
             continue
         firm = [program.value(("load", name, k, w, t)) for k in range(count)]
@@ -216,11 +222,14 @@ def _loads(
             shares = [s / (f + s) if f + s else 0.0 for f, s in zip(fleet.firm_live, fleet.spot_live, strict=True)]
             spot = [load * share for load, share in zip(firm, shares, strict=True)]
             firm = [load - on_spot for load, on_spot in zip(firm, spot, strict=True)]
+        # A load on an option without a replica is noise too.
+        firm = [tps if tps > noise and live else 0.0 for tps, live in zip(firm, fleet.firm_live, strict=True)]
+        spot = [tps if tps > noise and live else 0.0 for tps, live in zip(spot, fleet.spot_live, strict=True)]
         total = sum(firm) + sum(spot)
         scale = own / total if total > 0 else 0.0
         for k in range(count):
-            fleet.firm_tps[k][w] = firm[k] * scale if firm[k] > _NOISE_FRAC * demand else 0.0
-            fleet.spot_tps[k][w] = spot[k] * scale if spot[k] > _NOISE_FRAC * demand else 0.0
+            fleet.firm_tps[k][w] = firm[k] * scale
+            fleet.spot_tps[k][w] = spot[k] * scale
 
 
 def _expand(

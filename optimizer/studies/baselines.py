@@ -99,7 +99,8 @@ def _trough_case(case: Case) -> Case:
         pool.model_copy(update={"rollout_hours": ALL_DAY if least.hour in pool.rollout_hours else frozenset()})
         for pool in case.pools
     )
-    return _fresh(case, {"workloads": tuple(workloads), "pools": pools, "day_types": (DayType(day_type="trough", days=1),)})
+    day_types = (DayType(day_type="trough", days=1),)
+    return case.model_copy(update={"workloads": tuple(workloads), "pools": pools, "day_types": day_types})
 
 
 def _with_commitment(case: Case, decision: Decision) -> Case:
@@ -107,10 +108,4 @@ def _with_commitment(case: Case, decision: Decision) -> Case:
     held = tuple(
         Existing(offer=row.offer, nodes=row.nodes_new) for row in decision.nodes_new if row.nodes_new > 0
     )
-    return _fresh(case, {"existing": (*case.existing, *held)})
-
-
-def _fresh(case: Case, changes: dict[str, object]) -> Case:
-    """A changed copy without remembered slices."""
-    values = {name: getattr(case, name) for name in type(case).model_fields}
-    return Case(**{**values, **changes})
+    return case.model_copy(update={"existing": (*case.existing, *held)})

@@ -39,7 +39,7 @@ class BadCell(Exception):
         super().__init__(message)
         self.code = code
         self.message = message
-        self.fix = fix
+        self.fix = fix or "Correct the figure."
 
 
 @dataclass(frozen=True)

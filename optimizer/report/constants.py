@@ -50,10 +50,16 @@ SCALARS: tuple[Scalar, ...] = (
     Scalar("quarters_per_year", QUARTERS_PER_YEAR, "quarters", "Quarters of a year."),
     Scalar("days_per_month", DAYS_PER_MONTH, "days", "A month is 365/12 days.", formula="=days_per_year/months_per_year"),
     Scalar("tolerance", TOLERANCE, "share", "Differences up to this share count as rounding in every check.", free=True),
-    Scalar("rounding_hedge", ROUNDING_HEDGE, "share", "Taken off before rounding up: 4.2 / 1.4 is 3.0000000000000004 and means 3."),
+    Scalar(
+        "rounding_hedge", ROUNDING_HEDGE, "share", "Taken off before rounding up: 4.2 / 1.4 is 3.0000000000000004 and means 3."
+    ),
     Scalar("utilisation_low", UTILISATIONS["utilisation_low"], "share of peak", "First utilisation priced on Sizing.", free=True),
-    Scalar("utilisation_mid", UTILISATIONS["utilisation_mid"], "share of peak", "Second utilisation priced on Sizing.", free=True),
-    Scalar("utilisation_high", UTILISATIONS["utilisation_high"], "share of peak", "Third utilisation priced on Sizing.", free=True),
+    Scalar(
+        "utilisation_mid", UTILISATIONS["utilisation_mid"], "share of peak", "Second utilisation priced on Sizing.", free=True
+    ),
+    Scalar(
+        "utilisation_high", UTILISATIONS["utilisation_high"], "share of peak", "Third utilisation priced on Sizing.", free=True
+    ),
     Scalar("not_applicable", "n/a", "text", "Shown where a ratio has no denominator."),
 )
 

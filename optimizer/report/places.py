@@ -10,11 +10,25 @@ from optimizer.domain.hardware import NodeType, Site
 from optimizer.plan.metrics import order_by
 from optimizer.plan.plan import Load
 from optimizer.report.constants import SECONDS_PER_MINUTE
-from optimizer.report.figures import Figures, Line, ReplicaRow
+from optimizer.report.figures import Figures
 from optimizer.report.grid import Grid
 from optimizer.report.input_tables import InputTables
+from optimizer.report.plan_lines import Line, ReplicaRow
 from optimizer.report.pool_figures import PoolFigures
-from optimizer.report.sheets import checks, cost, hourly, inputs, limits, log, options, purchases, sizing, workings
+from optimizer.report.sheets import (
+    bad_day,
+    checks,
+    cost_layout,
+    decisions,
+    hourly_layout,
+    hours,
+    inputs,
+    limits,
+    log,
+    options,
+    purchases,
+    sizing,
+)
 from optimizer.units import usd_per_h_of_tps
 
 
@@ -25,21 +39,21 @@ class Places:
         self._figures = figures
         self.inputs = inputs_
         self.pools = PoolFigures(figures)
-        self.replicas: Grid = workings.replicas_grid(figures)
-        self.routing: Grid = workings.routing_grid(figures)
-        self.api_hours: Grid = workings.api_hours_grid(figures)
-        self.workload_hours: Grid = workings.workload_hours_grid(figures)
-        self.pool_hours: Grid = workings.pool_hours_grid(figures)
-        self.shifts: Grid = workings.shifts_grid(figures)
-        self.covered: Grid = workings.covered_grid(figures)
-        self.hourly: Grid = hourly.hourly_grid(figures)
+        self.replicas: Grid = hours.replicas_grid(figures)
+        self.routing: Grid = decisions.routing_grid(figures)
+        self.api_hours: Grid = decisions.api_hours_grid(figures)
+        self.workload_hours: Grid = hours.workload_hours_grid(figures)
+        self.pool_hours: Grid = hours.pool_hours_grid(figures)
+        self.shifts: Grid = decisions.shifts_grid(figures)
+        self.covered: Grid = decisions.covered_grid(figures)
+        self.hourly: Grid = hourly_layout.hourly_grid(figures)
         self.purchases: Grid = purchases.purchases_grid(figures)
         self.api_lines: Grid = purchases.api_lines_grid(figures)
         self.commitments: Grid = purchases.commitments_grid(figures)
-        self.cost = cost.CostPlaces(figures)
+        self.cost = cost_layout.CostPlaces(figures)
         self.options: Grid = options.options_grid(figures)
         self.rejections: Grid = options.rejections_grid(figures)
-        self.bad_day: Grid = limits.bad_day_grid(figures)
+        self.bad_day: Grid = bad_day.bad_day_grid(figures)
         self.constraints: Grid = limits.constraints_grid(figures)
         self.racks: Grid = limits.racks_grid(figures)
         self.sizing = sizing.SizingPlaces(figures)
@@ -153,7 +167,9 @@ class Places:
         if site.slots_per_rack is not None:
             parts.append(self.inputs.sites.ref("slots_per_rack", site.site))
         if site.kw_per_rack is not None and node_type is not None and node_type.node_kw:
-            power = f"{self.inputs.sites.ref('kw_per_rack', site.site)}/{self.inputs.node_types.ref('node_kw', node_type.node_type)}"
+            power = (
+                f"{self.inputs.sites.ref('kw_per_rack', site.site)}/{self.inputs.node_types.ref('node_kw', node_type.node_type)}"
+            )
             parts.append(f"ROUNDDOWN({power}+rounding_hedge*MAX(1,{power}),0)")
         return f"MIN({','.join(parts)})"
 
@@ -163,7 +179,7 @@ class Places:
         hours = sum(line.paid_node_hours for line in lines)
         if hours:
             cell = self.cost.node_types.ref("usd_node_h", self.node_type_row[node_type.node_type])
-            return cell, cost.node_type_usd(figures, node_type) / hours
+            return cell, cost_layout.node_type_usd(figures, node_type) / hours
         offers = [offer for offer in figures.candidates.offers if offer.node_type == node_type.node_type]
         if not offers:
             return None
@@ -173,9 +189,9 @@ class Places:
         value = best.held_usd_per_node_h + best.used_usd_per_node_h / best.effective_frac
         return f"{held}+{used}/{cells.ref('effective_frac', best.offer)}", value
 
-    def pair_row(self, figures: Figures, pair: cost.ApiPair) -> int:
+    def pair_row(self, figures: Figures, pair: cost_layout.ApiPair) -> int:
         """Row of a workload and API among the API prices on Cost."""
-        return cost.api_pairs(figures).index(pair)
+        return cost_layout.api_pairs(figures).index(pair)
 
     # ------------------------------------------------------------------ money
 
@@ -209,7 +225,7 @@ class Places:
 
     def market_rate_ref(self, node_type: str, spot: bool, slot: int) -> str:
         """$ per GPU-hour taken in a market in a slice."""
-        return self.hourly.ref(f"rate:{hourly.market_key(node_type, spot)}", slot)
+        return self.hourly.ref(f"rate:{hourly_layout.market_key(node_type, spot)}", slot)
 
     def tps_per_node(self, line: Line) -> float:
         """Goodput of a node of an offer, tok/s."""

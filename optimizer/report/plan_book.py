@@ -9,32 +9,37 @@ from optimizer.report.grid import cell_ref
 from optimizer.report.input_tables import InputTables, fill_input_table
 from optimizer.report.places import Places
 from optimizer.report.result import PlanResult
+from optimizer.report.sheets.bad_day import BAD_DAY, fill_bad_day
 from optimizer.report.sheets.checks import CHECKS, MASTER_CELL, fill_checks
-from optimizer.report.sheets.cost import COST, fill_cost
-from optimizer.report.sheets.hourly import HOURLY, fill_hourly
+from optimizer.report.sheets.cost import fill_cost
+from optimizer.report.sheets.cost_layout import COST
+from optimizer.report.sheets.decisions import (
+    API_HOURS,
+    COVERED,
+    ROUTING,
+    SHIFTS,
+    fill_api_hours,
+    fill_covered,
+    fill_routing,
+    fill_shifts,
+)
+from optimizer.report.sheets.hourly import fill_hourly
+from optimizer.report.sheets.hourly_layout import HOURLY
+from optimizer.report.sheets.hours import (
+    POOL_HOURS,
+    REPLICAS,
+    WORKLOAD_HOURS,
+    fill_pool_hours,
+    fill_replicas,
+    fill_workload_hours,
+)
 from optimizer.report.sheets.inputs import INPUTS, fill_inputs
-from optimizer.report.sheets.limits import BAD_DAY, CONSTRAINTS, fill_bad_day, fill_constraints
+from optimizer.report.sheets.limits import CONSTRAINTS, fill_constraints
 from optimizer.report.sheets.log import LOG, fill_log
 from optimizer.report.sheets.options import OPTIONS, REJECTIONS, fill_options, fill_rejections
 from optimizer.report.sheets.purchases import PURCHASES, fill_purchases
 from optimizer.report.sheets.sizing import SIZING, fill_sizing
 from optimizer.report.sheets.summary import SUMMARY, fill_summary
-from optimizer.report.sheets.workings import (
-    API_HOURS,
-    COVERED,
-    POOL_HOURS,
-    REPLICAS,
-    ROUTING,
-    SHIFTS,
-    WORKLOAD_HOURS,
-    fill_api_hours,
-    fill_covered,
-    fill_pool_hours,
-    fill_replicas,
-    fill_routing,
-    fill_shifts,
-    fill_workload_hours,
-)
 from optimizer.report.writer import check_target, new_book, replace_file
 
 RESULTS = (SUMMARY, PURCHASES, SIZING, HOURLY, COST, BAD_DAY, CONSTRAINTS, OPTIONS, REJECTIONS)
@@ -65,8 +70,8 @@ _FILL = {
 def write_plan_workbook(path: Path | str, result: PlanResult, *, force: bool = False) -> Path:
     """Write the workbook of a plan whole or not at all, and return its path.
 
-    Raises CannotWrite where the target cannot be replaced: a folder, a missing folder, a read-only file, a file open elsewhere, or,
-    without `force`, a file that is not a plan workbook. Raises ValueError where the result carries no plan.
+    Raises CannotWrite where the target cannot be replaced: a folder, a missing folder, a read-only file, a file open elsewhere,
+    or, without `force`, a file that is not a plan workbook. Raises ValueError where the result carries no plan.
     """
     target = Path(path)
     check_target(target, force=force)

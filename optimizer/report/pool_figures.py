@@ -8,7 +8,8 @@ from math import fsum
 
 from optimizer.candidates.option import Option
 from optimizer.domain.workload import Contingency, Pool
-from optimizer.report.figures import Figures, ReplicaRow, mtok
+from optimizer.report.figures import Figures, mtok
+from optimizer.report.plan_lines import ReplicaRow
 
 
 @dataclass(frozen=True)

@@ -130,9 +130,7 @@ class PlanSheet:
     def master(self, address: str, value: bool) -> None:
         """The master check in the frozen head."""
         formats = self.book.formats
-        fmt = formats.custom(
-            bold=True, align="center", border=1, border_color="#5F6B73", num_format=formats.number("bool")
-        )
+        fmt = formats.custom(bold=True, align="center", border=1, border_color="#5F6B73", num_format=formats.number("bool"))
         self.formula(MASTER_ROW, 1, f"={address}", value, "bool", fmt=fmt)
         self.show_flags(MASTER_ROW, 1, MASTER_ROW, 1)
 
@@ -141,7 +139,10 @@ class PlanSheet:
         for wanted, ink, fill in (("TRUE", GOOD_INK, GOOD_FILL), ("FALSE", ALARM_INK, ALARM_FILL)):
             fmt = self.book.workbook.add_format({"font_color": ink, "bg_color": fill})
             self.raw.conditional_format(
-                first_row, first_col, last_row, last_col,
+                first_row,
+                first_col,
+                last_row,
+                last_col,
                 {"type": "cell", "criteria": "==", "value": wanted, "format": fmt},
             )
 
@@ -164,8 +165,14 @@ class PlanSheet:
             self.raw.set_column(col, col, width)
 
     def finish(
-        self, *, freeze: tuple[int, int], repeat: tuple[int, int] | None = None, area: tuple[int, int, int, int] | None = None,
-        paper: int = 9, one_page: bool = False, portrait: bool = False,
+        self,
+        *,
+        freeze: tuple[int, int],
+        repeat: tuple[int, int] | None = None,
+        area: tuple[int, int, int, int] | None = None,
+        paper: int = 9,
+        one_page: bool = False,
+        portrait: bool = False,
     ) -> None:
         """Freeze panes, print set-up and protection (no password: nothing is secret, nothing is overwritten by accident)."""
         sheet = self.raw

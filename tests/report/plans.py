@@ -81,9 +81,17 @@ def api_only() -> Built:
     """No fleet; names that a spreadsheet could take for formulas or criteria, input by the hour, and a control character."""
     demand = [100.0 * (hour + 1) for hour in HOURS]
     row = workload(
-        HOSTILE_WORKLOAD, demand, pool=HOSTILE_POOL, api=(HOSTILE_API,), prefix_hit_frac=0.25, output_tokens=200.0, input_tokens=800.0
+        HOSTILE_WORKLOAD,
+        demand,
+        pool=HOSTILE_POOL,
+        api=(HOSTILE_API,),
+        prefix_hit_frac=0.25,
+        output_tokens=200.0,
+        input_tokens=800.0,
     )
-    days = tuple(day.model_copy(update={"input_tps": tuple(3.0 * tps + hour for hour, tps in enumerate(demand))}) for day in row.demand)
+    days = tuple(
+        day.model_copy(update={"input_tps": tuple(3.0 * tps + hour for hour, tps in enumerate(demand))}) for day in row.demand
+    )
     built = case(
         workloads=[row.model_copy(update={"demand": days})],
         contingencies=[],
@@ -96,7 +104,9 @@ def api_only() -> Built:
         ],
     )  # fmt: skip
     made = decision(overflows=[overflow("day", hour, HOSTILE_WORKLOAD, HOSTILE_API, demand[hour]) for hour in HOURS])
-    rejection = Rejection(code="NO_OFFER", reason="-1 node types are sold.", workload=HOSTILE_WORKLOAD, numbers=(("offers", 0.0),))
+    rejection = Rejection(
+        code="NO_OFFER", reason="-1 node types are sold.", workload=HOSTILE_WORKLOAD, numbers=(("offers", 0.0),)
+    )
     return Built(built, Candidates(options=(), offers=(), rejections=(rejection,)), made)
 
 
@@ -108,7 +118,7 @@ def seed1() -> PlanResult:
 
 @cache
 def mixed() -> PlanResult:
-    """Two pools, two day types, owned, reserved, on-demand and spot nodes, a site with energy and rent, an API; a gap left open."""
+    """Two pools, two day types, owned, reserved, on-demand and spot nodes, a site, an API; a gap left open."""
     result = result_of(builders.rich(), below=100.0)
     assert result.plan is not None
     return replace(result, status="gap_open", plan=result.plan.model_copy(update={"status": "gap_open"}))

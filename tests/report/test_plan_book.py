@@ -80,7 +80,10 @@ def test_1_sheets_stand_in_order_and_have_legal_names(name: str) -> None:
 def test_2_summary_is_one_landscape_page_with_the_figures_that_matter(name: str) -> None:
     sheet, plan = book(name)["Summary"], plans.RESULTS[name]().plan
     assert plan is not None
-    assert sheet.page_setup.orientation == "landscape" and {sheet.page_setup.fitToHeight, sheet.page_setup.fitToWidth} <= {None, 1}
+    assert sheet.page_setup.orientation == "landscape" and {sheet.page_setup.fitToHeight, sheet.page_setup.fitToWidth} <= {
+        None,
+        1,
+    }
     row = find(name, "Summary", "Output tokens of the forecast")
     assert shown(name, "Summary", f"B{row}") == pytest.approx(plan.usd_per_mtok.forecast, rel=1e-12)
     row = find(name, "Summary", "Cost")
@@ -131,7 +134,11 @@ def colour(cell: Cell) -> str:
 def test_4_inputs_are_blue_on_yellow_and_unlocked(name: str) -> None:
     for title in INPUT_SHEETS & set(book(name).sheetnames):
         sheet = book(name)[title]
-        keys = {cell.column for cell in sheet[HEADER_ROW + 1] if cell.value in {column.key for table in TABLES for column in table.columns}}
+        keys = {
+            cell.column
+            for cell in sheet[HEADER_ROW + 1]
+            if cell.value in {column.key for table in TABLES for column in table.columns}
+        }
         for row in sheet.iter_rows(min_row=HEADER_ROW + 2):
             for cell in row:
                 if cell.column in keys and cell.value is not None and (title, cell.column) != ("Policy", 1):
@@ -169,7 +176,9 @@ def test_6_no_formula_holds_a_literal_but_0_and_1(name: str) -> None:
 def test_7_every_formula_has_a_cached_value_and_none_is_an_error(name: str) -> None:
     for sheet, cell in formulas(name):
         value = shown(name, sheet.title, cell.coordinate)
-        assert value is not None and not str(value).startswith("#"), f"{sheet.title}!{cell.coordinate}: {cell.value} shows {value!r}"
+        assert value is not None and not str(value).startswith("#"), (
+            f"{sheet.title}!{cell.coordinate}: {cell.value} shows {value!r}"
+        )
 
 
 def test_7_decisions_are_values() -> None:
@@ -229,7 +238,9 @@ def test_9_tolerance_is_an_input(name: str) -> None:
 @CASES
 def test_10_log_says_how_the_plan_was_made(name: str) -> None:
     result = plans.RESULTS[name]()
-    rows = [[str(value) for value in row if value is not None] for row in book(name, values=True)["Log"].iter_rows(values_only=True)]
+    rows = [
+        [str(value) for value in row if value is not None] for row in book(name, values=True)["Log"].iter_rows(values_only=True)
+    ]
     flat = {cell for row in rows for cell in row}
     assert {"9.9.9", result.run.command, "forecast.xlsx", "ab" * 32, "2026-11-29 08:30:00"} <= flat
     for problem in result.warnings:
@@ -263,7 +274,9 @@ def test_12_numbers_have_formats(name: str) -> None:
             for cell in row:
                 value = shown(name, sheet.title, cell.coordinate)
                 if isinstance(value, float) and value != int(value):
-                    assert cell.number_format != "General" or cell.column_letter in {"K", "P", "R"}, f"{sheet.title}!{cell.coordinate}"
+                    assert cell.number_format != "General" or cell.column_letter in {"K", "P", "R"}, (
+                        f"{sheet.title}!{cell.coordinate}"
+                    )
 
 
 # ---------------------------------------------------------------------- 13 text
@@ -271,7 +284,8 @@ def test_12_numbers_have_formats(name: str) -> None:
 
 def test_13_text_that_looks_like_a_formula_stays_text() -> None:
     for title, column, expected in (
-        ("Workloads", "workload", plans.HOSTILE_WORKLOAD), ("Pools", "pool", plans.HOSTILE_POOL), ("ApiPrices", "api", plans.HOSTILE_API),
+        ("Workloads", "workload", plans.HOSTILE_WORKLOAD), ("Pools", "pool", plans.HOSTILE_POOL),
+        ("ApiPrices", "api", plans.HOSTILE_API),
         ("ApiPrices", "source", "=1+1"),
     ):  # fmt: skip
         sheet = book("api_alone")[title]
@@ -324,9 +338,18 @@ def test_cost_is_the_same_in_json_workbook_and_ledger(name: str) -> None:
     titles = [cell.value for cell in book(name)["Cost"][6]]
     total = shown(name, "Cost", f"{openpyxl.utils.get_column_letter(titles.index('Total') + 1)}{row}")
     assert total == pytest.approx(result.plan.cost.total, rel=1e-12) == document["cost_usd_per_day"]
-    for part, label in (("held", "Held"), ("used", "Used"), ("upfront", "Upfront"), ("energy", "Energy"), ("site", "Site"), ("api", "API")):
+    for part, label in (
+        ("held", "Held"),
+        ("used", "Used"),
+        ("upfront", "Upfront"),
+        ("energy", "Energy"),
+        ("site", "Site"),
+        ("api", "API"),
+    ):
         column = openpyxl.utils.get_column_letter(titles.index(label) + 1)
-        assert shown(name, "Cost", f"{column}{row}") == pytest.approx(document["cost_parts_usd_per_day"][part], rel=1e-12, abs=1e-12)
+        assert shown(name, "Cost", f"{column}{row}") == pytest.approx(
+            document["cost_parts_usd_per_day"][part], rel=1e-12, abs=1e-12
+        )
 
 
 @CASES
@@ -366,7 +389,11 @@ def test_bad_day_shows_asked_left_and_margin() -> None:
 
 
 def test_constraints_show_what_binds() -> None:
-    rows = {(row[0], row[1]): row for row in book("mixed", values=True)["Constraints"].iter_rows(min_row=7, values_only=True) if row[0]}
+    rows = {
+        (row[0], row[1]): row
+        for row in book("mixed", values=True)["Constraints"].iter_rows(min_row=7, values_only=True)
+        if row[0]
+    }
     assert rows["Site: racks", "dc"][3:7] == (2, 2, 0, True)
     assert rows["Site: facility power", "dc"][3:7] == (36, pytest.approx(36), pytest.approx(0), True)
     assert rows["API: max_output_tps", "cloud"][3:7] == (400, pytest.approx(250), pytest.approx(150), False)

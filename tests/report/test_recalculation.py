@@ -49,9 +49,7 @@ def row_of(values: Values, sheet: str, words: str, column: str = "A") -> int:
 
 
 def dearer(case: Case, table: str, name_field: str, name: str, **fields: Any) -> Case:
-    rows = tuple(
-        row.model_copy(update=fields) if getattr(row, name_field) == name else row for row in getattr(case, table)
-    )
+    rows = tuple(row.model_copy(update=fields) if getattr(row, name_field) == name else row for row in getattr(case, table))
     return case.model_copy(update={table: rows})
 
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from optimizer.report.constants import TOLERANCE
 from optimizer.report.figures import Figures
 from optimizer.report.grid import Col, Grid
-from optimizer.report.sheets.hourly import market_key
-from optimizer.report.sheets.limits import limits, survives
+from optimizer.report.sheets.bad_day import survives
+from optimizer.report.sheets.hourly_layout import market_key
+from optimizer.report.sheets.limits import limits
 from optimizer.report.writer import PlanSheet
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ MASTER_CELL = (4, 1)
 
 @dataclass(frozen=True)
 class Check:
-    """`left` must equal `right` (kind "="), or be at least (">") or at most ("<") it, within the tolerance of the size of `right`."""
+    """`left` must equal `right` (kind "="), or be at least (">") or at most ("<") it, within the tolerance of `right`."""
 
     words: str
     where: str
@@ -46,10 +47,15 @@ class Check:
 def checks_grid(count: int) -> Grid:
     """A row for each check."""
     cols = (
-        Col("words", "Check", width=64), Col("ok", "Holds", "TRUE/FALSE", "bool", 12), Col("where", "Where", width=16),
-        Col("left", "Found", "in unit", "n2", 15), Col("kind", "Must be", width=10), Col("right", "Wanted", "in unit", "n2", 15),
-        Col("diff", "Difference", "in unit", "n2", 13), Col("unit", "Unit", width=14),
-    )  # fmt: skip
+        Col("words", "Check", width=64),
+        Col("ok", "Holds", "TRUE/FALSE", "bool", 12),
+        Col("where", "Where", width=16),
+        Col("left", "Found", "in unit", "n2", 15),
+        Col("kind", "Must be", width=10),
+        Col("right", "Wanted", "in unit", "n2", 15),
+        Col("diff", "Difference", "in unit", "n2", 13),
+        Col("unit", "Unit", width=14),
+    )
     return Grid(CHECKS, _TOP, cols, count)
 
 
@@ -61,61 +67,151 @@ def checks(places: Places, figures: Figures) -> list[Check]:
     slots = range(len(figures.slices))
     gap = workload_hours.span("gap")
     gaps = [
-        sum(figures.own_tps.get((workload.workload, slot), (0.0, 0.0))) + figures.api_tps.get((workload.workload, slot), 0.0)
+        sum(figures.own_tps.get((workload.workload, slot), (0.0, 0.0)))
+        + figures.api_tps.get((workload.workload, slot), 0.0)
         - figures.run(workload, slot)
-        for workload in figures.case.workloads for slot in slots
-    ]  # fmt: skip
+        for workload in figures.case.workloads
+        for slot in slots
+    ]
     by_hour = f"SUM({hourly.span('cost_day')})"
-    busiest = max((row.busy / (row.count.live * (figures.case.pool(row.count.pool).occupancy_frac or 1.0))
-                   for row in figures.replica_rows if row.count.live), default=0.0)  # fmt: skip
+    busiest = max(
+        (
+            row.busy / (row.count.live * (figures.case.pool(row.count.pool).occupancy_frac or 1.0))
+            for row in figures.replica_rows
+            if row.count.live
+        ),
+        default=0.0,
+    )
     replicas = places.replicas
     demand = workload_hours.span("demand")
     most = max(figures.demand(workload, slot) for workload in figures.case.workloads for slot in slots)
     found = [
-        Check("Every hour, every workload: served = demand (largest difference, of the highest demand)", "Workload hours", "share",
-              f"MAX(MAX({gap}),0-MIN({gap}))/MAX(1,MAX({demand}))", max(max(gaps), -min(gaps)) / max(1.0, most), "0", 0.0),
-        Check("Replicas: work never above planned occupancy x live (highest ratio)", "Replicas", "ratio",
-              f"SUMPRODUCT(MAX({replicas.span('busy')}/(({replicas.span('live')}+({replicas.span('live')}=0))"
-              f"*({replicas.span('occupancy')}+({replicas.span('occupancy')}=0)))))", busiest, "1", 1.0, "<"),
-    ]  # fmt: skip
+        Check(
+            "Every hour, every workload: served = demand (largest difference, of the highest demand)",
+            "Workload hours",
+            "share",
+            f"MAX(MAX({gap}),0-MIN({gap}))/MAX(1,MAX({demand}))",
+            max(max(gaps), -min(gaps)) / max(1.0, most),
+            "0",
+            0.0,
+        ),
+        Check(
+            "Replicas: work never above planned occupancy x live (highest ratio)",
+            "Replicas",
+            "ratio",
+            f"SUMPRODUCT(MAX({replicas.span('busy')}/(({replicas.span('live')}+({replicas.span('live')}=0))"
+            f"*({replicas.span('occupancy')}+({replicas.span('occupancy')}=0)))))",
+            busiest,
+            "1",
+            1.0,
+            "<",
+        ),
+    ]
     for node_type, spot in figures.markets:
         span = hourly.span(f"free:{market_key(node_type, spot)}")
         least = min(
-            sum(line.used[slot] * line.node_type.gpus_per_node for line in figures.lines
-                if line.node_type.node_type == node_type and line.is_spot == spot)
+            sum(
+                line.used[slot] * line.node_type.gpus_per_node
+                for line in figures.lines
+                if line.node_type.node_type == node_type and line.is_spot == spot
+            )
             - figures.market_gpus.get((node_type, spot, slot), 0.0)
             for slot in slots
-        )  # fmt: skip
+        )
         where = f"{node_type} {'spot' if spot else 'firm'}"
-        found.append(Check(f"Nodes used hold the replicas on them, every hour: {where}", "Hourly", "GPUs", f"MIN({span})", least, "0", 0.0, ">"))
+        found.append(
+            Check(
+                f"Nodes used hold the replicas on them, every hour: {where}",
+                "Hourly",
+                "GPUs",
+                f"MIN({span})",
+                least,
+                "0",
+                0.0,
+                ">",
+            )
+        )
     for line in figures.lines:
         if line.offer.is_held:
             name = line.offer.offer
             spans = hourly.span(f"held:{name}"), hourly.span(f"used:{name}")
             least = min(held - used for held, used in zip(line.held, line.used, strict=True))
-            found.append(Check(f"Nodes used never above nodes held: {name}", "Hourly", "nodes",
-                               f"SUMPRODUCT(MIN({spans[0]}-{spans[1]}))", least, "0", 0.0, ">"))  # fmt: skip
+            found.append(
+                Check(
+                    f"Nodes used never above nodes held: {name}",
+                    "Hourly",
+                    "nodes",
+                    f"SUMPRODUCT(MIN({spans[0]}-{spans[1]}))",
+                    least,
+                    "0",
+                    0.0,
+                    ">",
+                )
+            )
     constraint = places.constraints
     broken = sum(1 for limit in limits(places, figures) if limit.slack < -TOLERANCE * max(1.0, abs(limit.limit)))
     if constraint.count:
-        found.append(Check("Limits broken on Constraints", "Constraints", "limits",
-                           f"SUMPRODUCT(1-{constraint.span('holds')})", broken, "0", 0.0))  # fmt: skip
+        found.append(
+            Check(
+                "Limits broken on Constraints",
+                "Constraints",
+                "limits",
+                f"SUMPRODUCT(1-{constraint.span('holds')})",
+                broken,
+                "0",
+                0.0,
+            )
+        )
     if figures.plan.margins:
         failed = sum(1 for margin in figures.plan.margins if not survives(places, figures, margin))
-        found.append(Check("Bad days not survived", "Bad day", "bad days",
-                           f"SUMPRODUCT(1-{places.bad_day.span('survives')})", failed, "0", 0.0))  # fmt: skip
+        found.append(
+            Check(
+                "Bad days not survived",
+                "Bad day",
+                "bad days",
+                f"SUMPRODUCT(1-{places.bad_day.span('survives')})",
+                failed,
+                "0",
+                0.0,
+            )
+        )
     found += _money(places, figures, by_hour, total)
     tokens = f"SUM({cost.mtok.span('mtok', 1, 3)})"
     found += [
-        Check("Tokens served by fleet and APIs = tokens forecast", "Cost", "M tok/day", tokens, plan.output_mtok_per_day,
-              cost.mtok.ref("mtok", 0), plan.output_mtok_per_day),
-        Check("Hours weighed = hours of a day", "Hourly", "h", f"SUM({hourly.span('weight')})", sum(weights), "hours_per_day", 24.0),
-        Check("Demand by pool = demand by hour", "Pool hours", "M tok/day", f"SUM({pool_hours.span('mtok')})", plan.output_mtok_per_day,
-              f"SUM({workload_hours.span('mtok')})", plan.output_mtok_per_day),
-    ]  # fmt: skip
+        Check(
+            "Tokens served by fleet and APIs = tokens forecast",
+            "Cost",
+            "M tok/day",
+            tokens,
+            plan.output_mtok_per_day,
+            cost.mtok.ref("mtok", 0),
+            plan.output_mtok_per_day,
+        ),
+        Check(
+            "Hours weighed = hours of a day", "Hourly", "h", f"SUM({hourly.span('weight')})", sum(weights), "hours_per_day", 24.0
+        ),
+        Check(
+            "Demand by pool = demand by hour",
+            "Pool hours",
+            "M tok/day",
+            f"SUM({pool_hours.span('mtok')})",
+            plan.output_mtok_per_day,
+            f"SUM({workload_hours.span('mtok')})",
+            plan.output_mtok_per_day,
+        ),
+    ]
     found += _whole(places, figures)
-    found.append(Check("Cells of Hourly and Cost that show an error", "Cost", "cells",
-                       f"SUMPRODUCT(ISERROR({hourly.span('cost')})*1)+SUMPRODUCT(ISERROR({cost.offers.span('total')})*1)", 0.0, "0", 0.0))
+    found.append(
+        Check(
+            "Cells of Hourly and Cost that show an error",
+            "Cost",
+            "cells",
+            f"SUMPRODUCT(ISERROR({hourly.span('cost')})*1)+SUMPRODUCT(ISERROR({cost.offers.span('total')})*1)",
+            0.0,
+            "0",
+            0.0,
+        )
+    )
     return found
 
 
@@ -128,11 +224,27 @@ def _money(places: Places, figures: Figures, by_hour: str, total: float) -> list
         Check("Cost by purchase type = cost by offer", "Cost", "$/day", f"SUM({cost.types.span('usd')})", total, by_offer, total),
         Check("Cost by GPU = cost by offer", "Cost", "$/day", f"SUM({cost.gpus.span('usd')})", total, by_offer, total),
         Check("Cost by pool = cost by offer", "Cost", "$/day", f"SUM({cost.pools.span('total')})", total, by_offer, total),
-        Check("Cost = cost that was proven (FALSE once a price is changed: solve again)", "Summary", "$/day", by_offer, total,
-              places.claimed("cost"), total, claimed=True),
-        Check("Cost never below the proven bound", "Summary", "$/day", by_offer, total, places.claimed("bound"),
-              figures.plan.bound_usd_per_day, ">"),
-    ]  # fmt: skip
+        Check(
+            "Cost = cost that was proven (FALSE once a price is changed: solve again)",
+            "Summary",
+            "$/day",
+            by_offer,
+            total,
+            places.claimed("cost"),
+            total,
+            claimed=True,
+        ),
+        Check(
+            "Cost never below the proven bound",
+            "Summary",
+            "$/day",
+            by_offer,
+            total,
+            places.claimed("bound"),
+            figures.plan.bound_usd_per_day,
+            ">",
+        ),
+    ]
 
 
 def _whole(places: Places, figures: Figures) -> list[Check]:
@@ -154,7 +266,10 @@ def fill_checks(sheet: PlanSheet, places: Places, figures: Figures) -> bool:
     """Write the checks; returns what the master check shows."""
     grid, rows = places.checks, places.check_rows
     formats = sheet.book.formats
-    sheet.title("Checks", "Each line is live. Tolerance: see Inputs. A change of demand or limits can make a line FALSE: then solve again.")
+    sheet.title(
+        "Checks",
+        "Each line is live. Tolerance: see Inputs. A change of demand or limits can make a line FALSE: then solve again.",
+    )
     sheet.header(grid)
     words = {"=": "equal to", ">": "at least", "<": "at most"}
     for place, check in enumerate(rows):
@@ -179,12 +294,22 @@ def fill_checks(sheet: PlanSheet, places: Places, figures: Figures) -> bool:
         sheet.text(row, grid.col("unit"), check.unit, fmt=formats.note())
     sheet.show_flags(grid.first, grid.col("ok"), grid.last, grid.col("ok"))
     audit = figures.result.audit
-    sheet.text(grid.last + 2, 0, "Audit by the program, apart from the solver: "
-               + ("passed." if audit is None or audit.ok else f"{len(audit.violations)} violations, see Log."), fmt=formats.plain())
+    sheet.text(
+        grid.last + 2,
+        0,
+        "Audit by the program, apart from the solver: "
+        + ("passed." if audit is None or audit.ok else f"{len(audit.violations)} violations, see Log."),
+        fmt=formats.plain(),
+    )
     master = all(check.ok for check in rows)
     sheet.text(MASTER_CELL[0], 0, "All checks together", fmt=formats.custom(bold=True))
-    sheet.formula(*MASTER_CELL, f"=AND({grid.span_here('ok')})", master, "bool",
-                  fmt=formats.custom(bold=True, align="center", border=1, num_format=formats.number("bool")))
+    sheet.formula(
+        *MASTER_CELL,
+        f"=AND({grid.span_here('ok')})",
+        master,
+        "bool",
+        fmt=formats.custom(bold=True, align="center", border=1, num_format=formats.number("bool")),
+    )
     sheet.show_flags(*MASTER_CELL, *MASTER_CELL)
     sheet.finish(freeze=(grid.first, 1), repeat=(0, grid.top + 1))
     return master

@@ -1,21 +1,17 @@
-"""Cost: the bill of an average day by offer and part, purchase type, node type, GPU and pool; $/M tokens with each denominator."""
+"""Cost: the bill of a day by offer and part, purchase type, node type, GPU and pool; $/M tokens with each denominator."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from optimizer.domain.hardware import NodeType
-from optimizer.domain.market import ApiPrice
-from optimizer.domain.names import join_key
-from optimizer.domain.workload import Workload
 from optimizer.plan.ledger import API, IDLE
 from optimizer.report.constants import DAYS_PER_YEAR, QUARTERS_PER_YEAR
-from optimizer.report.figures import Figures, Line, mtok
-from optimizer.report.grid import Col, Grid
-from optimizer.report.sheets.hourly import COST_LABELS, capacity_types
+from optimizer.report.figures import Figures, mtok
+from optimizer.report.formulas import matching
+from optimizer.report.grid import Grid
+from optimizer.report.plan_lines import Line
+from optimizer.report.sheets.cost_layout import DENOMINATORS, PART_LABELS, api_pairs, mean_ratio, node_type_usd, pair_price
 from optimizer.report.sheets.purchases import energy_text
-from optimizer.report.sheets.workings import matching
 from optimizer.report.words import PURCHASE_LABELS
 from optimizer.report.writer import PlanSheet
 from optimizer.units import DAYS_PER_MONTH, HOURS_PER_DAY
@@ -23,154 +19,18 @@ from optimizer.units import DAYS_PER_MONTH, HOURS_PER_DAY
 if TYPE_CHECKING:
     from optimizer.report.places import Places
 
-COST = "Cost"
-PART_LABELS = {
-    "held": "Held, by the hour",
-    "used": "Used, by the hour",
-    "upfront": "Upfront, spread over the term",
-    "energy": "Energy",
-    "site": "Rent on power",
-    "discounts": "Commitments at discounted prices",
-    "api": "API",
-}
-DENOMINATORS = (
-    ("forecast", "Forecast tokens (the headline)", "All cost over all output tokens of the forecast."),
-    ("fleet", "Tokens served by the fleet", "Cost without API over the tokens that own replicas serve."),
-    ("api", "Tokens served by APIs", "API cost over the tokens that APIs serve."),
-    ("full_goodput", "Tokens at full goodput", "Fleet cost over what every paid GPU-hour would serve at its options' goodput."),
-)
-_GAP = 4
-
-
-@dataclass(frozen=True)
-class ApiPair:
-    """An API price that a workload may use (allowed), or that is shown beside for the same model."""
-
-    workload: Workload
-    api: ApiPrice
-    allowed: bool
-
-
-def api_pairs(figures: Figures) -> tuple[ApiPair, ...]:
-    """API prices compared: those a workload may overflow to; where it names none, those of its model."""
-    found = []
-    for workload in figures.case.workloads:
-        named = [figures.case.api(name) for name in workload.api]
-        prices = named or [row for row in figures.case.api_prices if join_key(row.model) == join_key(workload.model)]
-        for api in prices:
-            stated = workload.input_per_output(figures.slices[0][0], 0) is not None
-            if stated or (api.input_usd_per_mtok == 0 and api.cached_input_usd_per_mtok == 0):
-                found.append(ApiPair(workload, api, bool(named)))
-    return tuple(found)
-
-
-def node_type_usd(figures: Figures, node_type: NodeType) -> float:
-    """$/day of a node type: its offers, and the commitments that stand under it."""
-    usd = sum(line.usd for line in figures.lines if line.node_type == node_type)
-    return usd + sum(
-        row.usd_per_h * HOURS_PER_DAY for row in figures.commitments if figures.commitment_node_type(row.discount) == node_type
-    )
-
-
-def mean_ratio(figures: Figures, workload: Workload) -> float:
-    """Input tokens per output token over the day, weighted by output tokens; the shape's where there are none."""
-    weighted = total = 0.0
-    for place, key in enumerate(figures.slices):
-        tokens = figures.demand(workload, place) * figures.weights[place]
-        weighted += tokens * figures.input_per_output(workload.workload, key)
-        total += tokens
-    return weighted / total if total else 0.0
-
-
-def pair_price(figures: Figures, pair: ApiPair) -> float:
-    """$/M output tokens of an API for a workload, input included."""
-    hit = pair.workload.prefix_hit_frac
-    blended = (1 - hit) * pair.api.input_usd_per_mtok + hit * pair.api.cached_input_usd_per_mtok
-    return pair.api.output_usd_per_mtok + mean_ratio(figures, pair.workload) * blended
-
-
-class CostPlaces:
-    """Where the tables of the sheet stand, one under the other."""
-
-    def __init__(self, figures: Figures) -> None:
-        usd = [
-            Col(part, COST_LABELS[part], "$/day", "usd2", 12) for part in figures.cost_parts
-        ]
-        self.apis = tuple(dict.fromkeys(row.api for row in figures.api_rows))
-        names = (Col("name", "Offer or API", width=30), Col("kind", "Purchase type", width=13), Col("node_type", "Node type", width=13),
-                 Col("gpu", "GPU", width=10))  # fmt: skip
-        cols = (*names, *usd, Col("total", "Total", "$/day", "usd2", 12), Col("share", "Share", "of cost", "pct", 9))
-        self.offers = Grid(COST, 5, cols, len(figures.lines) + len(self.apis) + len(figures.commitments))
-        self.kinds = (*capacity_types(figures), *(("discount",) if figures.commitments else ()))
-        horizon = (
-            Col("usd", "Cost", "$/day", "usd2", 12), Col("share", "Share", "of cost", "pct", 9),
-            Col("month", "Cost", "$/month", "usd0", 12), Col("quarter", "Cost", "$/quarter", "usd0", 12),
-            Col("year", "Cost", "$/year", "usd0", 12),
-        )  # fmt: skip
-        self.parts = Grid(COST, self._under(self.offers), (Col("name", "Part of the bill", width=30), *horizon), len(figures.cost_parts))
-        self.types = Grid(COST, self._under(self.parts), (Col("name", "Purchase type", width=30), *horizon), len(self.kinds))
-        self.gpu_names = (*dict.fromkeys(row.gpu for row in figures.node_types), *((API,) if self.apis else ()))
-        self.gpus = Grid(COST, self._under(self.types), (Col("name", "GPU", width=30), *horizon), len(self.gpu_names))
-        self.node_types = Grid(
-            COST, self._under(self.gpus),
-            (
-                Col("node_type", "Node type", width=30), Col("gpu", "GPU", width=13), Col("gpus_per_node", "GPUs per node", "GPUs", "int", 9),
-                Col("usd", "Cost", "$/day", "usd2", 12), Col("paid_h", "Paid", "node-h/day", "n1", 12),
-                Col("paid_gpu_h", "Paid", "GPU-h/day", "n1", 12), Col("run_gpu_h", "Taken by replicas", "GPU-h/day", "n1", 12),
-                Col("use", "Taken of paid", "share", "pct", 9), Col("tps_per_gpu", "Goodput of a GPU", "tok/s", "n1", 12),
-                Col("mtok", "At full goodput", "M tok/day", "n2", 12), Col("usd_gpu_h", "Paid", "$/GPU-h", "usd2", 12),
-                Col("usd_node_h", "Paid", "$/node-h", "usd2", 12),
-            ),
-            len(figures.node_types),
-        )  # fmt: skip
-        self.pools = Grid(
-            COST, self._under(self.node_types),
-            (
-                Col("pool", "Pool", width=30), Col("fleet", "Nodes", "$/day", "usd2", 13), Col("api", "API", "$/day", "usd2", 13),
-                Col("total", "Total", "$/day", "usd2", 12), Col("share", "Share", "of cost", "pct", 9),
-                Col("mtok", "Forecast", "M tok/day", "n2", 12), Col("price", "Price", "$/M tokens", "usd_mtok", 12),
-            ),
-            len(figures.case.pools) + 1,
-        )  # fmt: skip
-        self.mtok = Grid(
-            COST, self._under(self.pools),
-            (
-                Col("name", "Denominator", width=30), Col("usd", "Cost", "$/day", "usd2", 13), Col("mtok", "Tokens", "M tok/day", "n2", 13),
-                Col("price", "Price", "$/M tokens", "usd_mtok", 12), Col("meaning", "Meaning", width=12),
-            ),
-            len(DENOMINATORS),
-        )  # fmt: skip
-        self.pairs = Grid(
-            COST, self._under(self.mtok),
-            (
-                Col("workload", "Workload", width=30), Col("api", "API", width=13), Col("allowed", "Overflow allowed", "TRUE/FALSE", "bool", 13),
-                Col("output", "Output price", "$/M tok", "usd_mtok", 12), Col("input", "Input price", "$/M tok", "usd_mtok", 12),
-                Col("cached", "Cached input price", "$/M tok", "usd_mtok", 12), Col("hit", "Prefix hits", "share", "pct", 9),
-                Col("ratio", "Input per output token", "tok/tok", "n2", 12), Col("price", "All-in price", "$/M output", "usd_mtok", 12),
-                Col("mtok", "Forecast", "M tok/day", "n2", 12), Col("usd", "If all went there", "$/day", "usd2", 12),
-                Col("best", "Cheapest", "TRUE/FALSE", "bool", 10),
-            ),
-            len(api_pairs(figures)),
-        )  # fmt: skip
-        self.figures = figures
-
-    @staticmethod
-    def _under(grid: Grid) -> int:
-        return grid.last + _GAP
-
-    @property
-    def total_row(self) -> int:
-        """Sheet row of the totals under the offers."""
-        return self.offers.last + 1
-
 
 def fill_cost(sheet: PlanSheet, places: Places, figures: Figures) -> None:
     """All tables of the sheet."""
-    sheet.title("Cost", "An average day of the horizon. Prices come from Offers, ApiPrices and Sites: change one there and every total follows.")
+    sheet.title(
+        "Cost",
+        "An average day of the horizon. Prices come from Offers, ApiPrices and Sites: change one there and every total follows.",
+    )
     heading = sheet.book.formats.heading()
     tables = places.cost
     for grid, words in (
-        (tables.offers, "By offer and part of the bill"), (tables.parts, "By part of the bill"), (tables.types, "By purchase type"),
+        (tables.offers, "By offer and part of the bill"), (tables.parts, "By part of the bill"),
+        (tables.types, "By purchase type"),
         (tables.gpus, "By GPU"), (tables.node_types, "By node type"),
         (tables.pools, "By pool: nodes in use are shared hour by hour by the GPUs of the replicas on them"),
         (tables.mtok, "Cost of a million output tokens, each with its denominator"),
@@ -239,7 +99,8 @@ def _offers(sheet: PlanSheet, places: Places, figures: Figures) -> None:
         row = grid.first + place
         node_type = figures.commitment_node_type(bought.discount)
         for key, words in (
-            ("name", bought.discount), ("kind", PURCHASE_LABELS["discount"]), ("node_type", node_type.node_type), ("gpu", node_type.gpu),
+            ("name", bought.discount), ("kind", PURCHASE_LABELS["discount"]), ("node_type", node_type.node_type),
+            ("gpu", node_type.gpu),
         ):  # fmt: skip
             sheet.text(row, grid.col(key), words)
         for part in figures.cost_parts:
@@ -318,7 +179,11 @@ def _node_types(sheet: PlanSheet, places: Places, figures: Figures) -> None:
         sheet.text(row, grid.col("node_type"), name)
         sheet.text(row, grid.col("gpu"), node_type.gpu)
         sheet.formula(
-            row, grid.col("gpus_per_node"), f"={places.inputs.node_types.ref('gpus_per_node', name)}", node_type.gpus_per_node, "int"
+            row,
+            grid.col("gpus_per_node"),
+            f"={places.inputs.node_types.ref('gpus_per_node', name)}",
+            node_type.gpus_per_node,
+            "int",
         )
         same = (offers.span_here("node_type"), here["node_type"])
         sheet.formula(row, grid.col("usd"), f"={matching(offers.span_here('total'), same)}", usd, "usd2")
@@ -329,17 +194,21 @@ def _node_types(sheet: PlanSheet, places: Places, figures: Figures) -> None:
         taken = f"({replicas.span('firm_gpus')}+{replicas.span('spot_gpus')})*{replicas.span('weight')}"
         sheet.formula(row, grid.col("run_gpu_h"), f"={matching(taken, same)}", run, "n1")
         sheet.formula(
-            row, grid.col("use"), f"=IF({here['paid_gpu_h']}=0,0,{here['run_gpu_h']}/{here['paid_gpu_h']})",
-            run / paid_gpu_h if paid_gpu_h else 0.0, "pct",
+            row,
+            grid.col("use"),
+            f"=IF({here['paid_gpu_h']}=0,0,{here['run_gpu_h']}/{here['paid_gpu_h']})",
+            run / paid_gpu_h if paid_gpu_h else 0.0,
+            "pct",
         )
         tps = figures.tps_per_gpu[name]
         running = matching(f"{replicas.span('running')}*{replicas.span('weight')}", same)
+        sheet.formula(row, grid.col("tps_per_gpu"), f"=IF({here['run_gpu_h']}=0,0,{running}/{here['run_gpu_h']})", tps, "n1")
         sheet.formula(
-            row, grid.col("tps_per_gpu"), f"=IF({here['run_gpu_h']}=0,0,{running}/{here['run_gpu_h']})", tps, "n1"
-        )
-        sheet.formula(
-            row, grid.col("mtok"), f"={here['paid_gpu_h']}*{here['tps_per_gpu']}*seconds_per_hour/tokens_per_mtok",
-            mtok(paid_gpu_h * tps), "n2",
+            row,
+            grid.col("mtok"),
+            f"={here['paid_gpu_h']}*{here['tps_per_gpu']}*seconds_per_hour/tokens_per_mtok",
+            mtok(paid_gpu_h * tps),
+            "n2",
         )
         for key, per, hours in (("usd_gpu_h", "paid_gpu_h", paid_gpu_h), ("usd_node_h", "paid_h", paid_h)):
             sheet.formula(
@@ -361,8 +230,12 @@ def _pools(sheet: PlanSheet, places: Places, figures: Figures) -> None:
         tokens = sum(hour.mtok for hour in places.pools.hours[pool.pool])
         shared += fleet
         sheet.text(row, grid.col("pool"), pool.pool)
-        sheet.formula(row, grid.col("fleet"), f"={matching(replicas.span('usd'), (replicas.span('pool'), here['pool']))}", fleet, "usd2")
-        sheet.formula(row, grid.col("api"), f"={matching(api_hours.span('usd_day'), (api_hours.span('pool'), here['pool']))}", api, "usd2")
+        sheet.formula(
+            row, grid.col("fleet"), f"={matching(replicas.span('usd'), (replicas.span('pool'), here['pool']))}", fleet, "usd2"
+        )
+        sheet.formula(
+            row, grid.col("api"), f"={matching(api_hours.span('usd_day'), (api_hours.span('pool'), here['pool']))}", api, "usd2"
+        )
         hours = places.pool_hours
         sheet.formula(row, grid.col("mtok"), f"={matching(hours.span('mtok'), (hours.span('pool'), here['pool']))}", tokens, "n2")
         price = (fleet + api) / tokens if tokens else "n/a"
@@ -438,13 +311,18 @@ def _pairs(sheet: PlanSheet, places: Places, figures: Figures) -> None:
             ("cached", "cached_input_usd_per_mtok", pair.api.cached_input_usd_per_mtok),
         ):
             sheet.formula(row, grid.col(key), f"={inputs.api_prices.ref(column, pair.api.api)}", value, "usd_mtok")
-        sheet.formula(row, grid.col("hit"), f"={inputs.workloads.ref('prefix_hit_frac', name)}", pair.workload.prefix_hit_frac, "pct")
+        sheet.formula(
+            row, grid.col("hit"), f"={inputs.workloads.ref('prefix_hit_frac', name)}", pair.workload.prefix_hit_frac, "pct"
+        )
         first, last = places.workload_block(name)
         hours = places.workload_hours
         tokens, ratios = hours.span("mtok", first, last), hours.span("ratio", first, last)
         sheet.formula(
-            row, grid.col("ratio"), f"=IF(SUM({tokens})=0,0,SUMPRODUCT({tokens},{ratios})/SUM({tokens}))",
-            mean_ratio(figures, pair.workload), "n2",
+            row,
+            grid.col("ratio"),
+            f"=IF(SUM({tokens})=0,0,SUMPRODUCT({tokens},{ratios})/SUM({tokens}))",
+            mean_ratio(figures, pair.workload),
+            "n2",
         )
         price = pair_price(figures, pair)
         text = f"={here['output']}+{here['ratio']}*((1-{here['hit']})*{here['input']}+{here['hit']}*{here['cached']})"

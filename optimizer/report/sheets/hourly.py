@@ -9,116 +9,26 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from optimizer.report.figures import PURCHASE_ORDER, Figures
-from optimizer.report.grid import Col, Grid, cell_here
-from optimizer.report.sheets.workings import matching
+from optimizer.report.figures import Figures
+from optimizer.report.formulas import matching
+from optimizer.report.grid import Grid, cell_here
+from optimizer.report.sheets.hourly_layout import (
+    FIRM,
+    RATES,
+    SPOT,
+    api_limits,
+    axis_label,
+    capacity_types,
+    market_key,
+    rate_row,
+    spent_usd_per_h,
+)
 from optimizer.report.words import PURCHASE_LABELS
 from optimizer.report.writer import PlanSheet
 from optimizer.units import HOURS_PER_DAY
 
 if TYPE_CHECKING:
     from optimizer.report.places import Places
-
-HOURLY = "Hourly"
-_TOP = 4
-COST_LABELS = {
-    "held": "Held", "used": "Used", "upfront": "Upfront", "energy": "Energy", "site": "Site", "discounts": "Commitments", "api": "API",
-}  # fmt: skip
-#: Rates by offer, one row each, under the hours: key and label.
-RATES = (
-    ("purchase", "Purchase type"),
-    ("node_type", "Node type"),
-    ("market", "Firm or spot"),
-    ("gpus", "GPUs per node"),
-    ("tps", "Goodput of a node, tok/s"),
-    ("held", "Held, $/node-h"),
-    ("used", "Used, $/node-h"),
-    ("energy", "Energy, $/node-h used"),
-    ("holding", "Holding all-in, $/node-h"),
-)
-FIRM, SPOT = "firm", "spot"
-
-
-def capacity_types(figures: Figures) -> tuple[str, ...]:
-    """Purchase types of the plan in the order in which charts stack them, the API last."""
-    found = {line.offer.purchase for line in figures.lines}
-    return (*(kind for kind in PURCHASE_ORDER if kind in found), *(("api",) if figures.api_rows else ()))
-
-
-def api_limits(figures: Figures) -> tuple[tuple[str, str, str], ...]:
-    """(api, column of ApiPrices, column of API hours) for every stated limit of an API in use."""
-    used = dict.fromkeys(row.api for row in figures.api_rows)
-    found = []
-    for name in used:
-        api = figures.case.api(name)
-        for limit, measure in (
-            ("max_output_tps", "tps"), ("max_input_tps", "input_tps"), ("max_total_tps", "both"), ("max_rpm", "rpm"),
-        ):  # fmt: skip
-            if getattr(api, limit) is not None:
-                found.append((name, limit, measure))
-    return tuple(found)
-
-
-def hourly_grid(figures: Figures) -> Grid:
-    """A row for each hour of each day type."""
-    cols = [
-        Col("day_type", "Day type", width=16), Col("hour", "Hour", "h", "hour", 8), Col("weight", "Weight", "h/day", "n2", 8),
-        Col("demand", "Demand", "tok/s", "n1", 11), Col("run", "To run", "tok/s", "n1", 11), Col("firm", "On firm replicas", "tok/s", "n1", 11),
-        Col("spot", "On spot replicas", "tok/s", "n1", 10), Col("api", "API", "tok/s", "n1", 10),
-        Col("gap", "Served less to run", "tok/s", "n1", 9), Col("live", "Live", "replicas", "int", 8),
-        Col("total", "Total", "replicas", "int", 8), Col("spare", "Spare", "replicas", "int", 8),
-        Col("busy", "Work", "replicas", "n1", 8), Col("use", "Occupancy", "of live", "pct", 10),
-    ]  # fmt: skip
-    cols += [Col(f"used:{line.offer.offer}", line.offer.offer, "nodes used", "int", 11) for line in figures.lines]
-    cols += [
-        Col(f"cost_{part}", COST_LABELS[part], "$/h", "usd2", 12 if part == "discounts" else 9) for part in figures.cost_parts
-    ]
-    cols += [Col("cost", "Cost", "$/h", "usd2", 10), Col("cost_day", "Of the day", "$/day", "usd2", 11)]
-    cols += [Col("axis", "Label of the chart", width=12)]
-    cols += [Col("need", "Need with headroom", "tok/s", "n1", 11)]
-    cols += [Col(f"cap:{kind}", PURCHASE_LABELS[kind], "tok/s capacity", "n1", 11) for kind in capacity_types(figures)]
-    cols += [
-        Col(f"held:{line.offer.offer}", line.offer.offer, "nodes held", "int", 11) for line in figures.lines if line.offer.is_held
-    ]
-    for node_type, spot in figures.markets:
-        name = f"{node_type} {SPOT if spot else FIRM}"
-        key = market_key(node_type, spot)
-        cols += [
-            Col(f"gpus:{key}", name, "GPUs taken", "n1", 11), Col(f"free:{key}", name, "GPUs free", "n1", 11),
-            Col(f"rate:{key}", name, "$/GPU-h taken", "usd2", 11),
-        ]  # fmt: skip
-    cols += [
-        Col(f"limit:{api}:{limit}", f"{api} {limit}", "requests/min" if limit == "max_rpm" else "tok/s", "n1", 12)
-        for api, limit, _ in api_limits(figures)
-    ]
-    cols += [Col(f"spent:{row.discount}", row.discount, "$/h of commitment", "usd2", 12) for row in figures.commitments]
-    return Grid(HOURLY, _TOP, tuple(cols), len(figures.slices))
-
-
-def spent_usd_per_h(figures: Figures, discount: str, place: int) -> float:
-    """$/h of a commitment that nodes take in a slice."""
-    return sum(
-        row.nodes * figures.discounted_price(discount, row.offer)
-        for row in figures.covered_rows
-        if row.discount == discount and figures.place_of[row.day_type, row.hour] == place
-    )
-
-
-def axis_label(day_type: str, hour: int, several: bool) -> str:
-    """Label under the chart: every hour of one day; of several days their names, and every sixth hour between."""
-    if not several:
-        return f"{hour:02d}"
-    return day_type if hour == 0 else f"{hour:02d}" if hour % 6 == 0 else ""
-
-
-def market_key(node_type: str, spot: bool) -> str:
-    """Name of a market in column keys."""
-    return f"{node_type}:{SPOT if spot else FIRM}"
-
-
-def rate_row(grid: Grid, key: str) -> int:
-    """Sheet row of a rate, under the hours and their totals."""
-    return grid.last + 4 + [name for name, _ in RATES].index(key)
 
 
 class _Hourly:
@@ -160,8 +70,11 @@ class _Hourly:
             style = "int" if key in {"live", "total", "spare"} else "n1"
             sheet.formula(row, grid.col(key), f"={matching(places.pool_hours.span(key), *by_pool)}", value, style)
         sheet.formula(
-            row, grid.col("gap"), f"={here['firm']}+{here['spot']}+{here['api']}-{here['run']}",
-            sums["firm"] + sums["spot"] + sums["api"] - sums["run"], "n1",
+            row,
+            grid.col("gap"),
+            f"={here['firm']}+{here['spot']}+{here['api']}-{here['run']}",
+            sums["firm"] + sums["spot"] + sums["api"] - sums["run"],
+            "n1",
         )
         use = sums["busy"] / sums["live"] if sums["live"] else 0.0
         sheet.formula(row, grid.col("use"), f"=IF({here['live']}=0,0,{here['busy']}/{here['live']})", use, "pct")
@@ -217,9 +130,7 @@ class _Hourly:
                 sheet.number(row, grid.col(f"cost_{part}"), 0, "usd2")
         total = sum(values[part] for part in figures.cost_parts)
         sheet.formula(row, grid.col("cost"), f"=SUM({grid.across(['cost_held', 'cost_api'], place)})", total, "usd2")
-        sheet.formula(
-            row, grid.col("cost_day"), f"={here['cost']}*{here['weight']}", total * figures.weights[place], "usd2"
-        )
+        sheet.formula(row, grid.col("cost_day"), f"={here['cost']}*{here['weight']}", total * figures.weights[place], "usd2")
 
     def _capacity(self, place: int, row: int) -> None:
         """Nodes paid for x goodput of what runs on them, by purchase type; for the API what is sent there."""
@@ -233,9 +144,8 @@ class _Hourly:
             lines = [line for line in figures.lines if line.offer.purchase == kind]
             columns = self.held if lines[0].offer.is_held else self.used
             label = cell_here(grid.top, col)
-            text = (
-                f"SUMPRODUCT(({self.rates('purchase', columns)}={label})*{self.rates('tps', columns)}*{grid.across(columns, place)})"
-            )
+            of_kind = f"({self.rates('purchase', columns)}={label})"
+            text = f"SUMPRODUCT({of_kind}*{self.rates('tps', columns)}*{grid.across(columns, place)})"
             value = sum(
                 (line.held if line.offer.is_held else line.used)[place] * self.places.tps_per_node(line) for line in lines
             )
@@ -266,8 +176,11 @@ class _Hourly:
             lines = [line for line in figures.lines if line.node_type.node_type == node_type and line.is_spot == spot]
             offered = sum(line.used[place] * line.node_type.gpus_per_node for line in lines)
             sheet.formula(
-                row, grid.col(f"free:{key}"),
-                f"=SUMPRODUCT({market}*{self.rates('gpus', self.used)}*{nodes})-{here[f'gpus:{key}']}", offered - gpus, "n1",
+                row,
+                grid.col(f"free:{key}"),
+                f"=SUMPRODUCT({market}*{self.rates('gpus', self.used)}*{nodes})-{here[f'gpus:{key}']}",
+                offered - gpus,
+                "n1",
             )
             per_node = f"({self.rates('used', self.used)}+{self.rates('energy', self.used)}+{self.rates('holding', self.used)})"
             usd = f"SUMPRODUCT({market}*{per_node}*{nodes})"
@@ -281,8 +194,11 @@ class _Hourly:
                 ]
                 usd += "+" + matching(f"({covered.span('spent_h')}-{covered.span('list_h')})", *same)
             sheet.formula(
-                row, grid.col(f"rate:{key}"), f"=IF({here[f'gpus:{key}']}=0,0,({usd})/{here[f'gpus:{key}']})",
-                figures.market_rate(node_type, spot, place), "usd2",
+                row,
+                grid.col(f"rate:{key}"),
+                f"=IF({here[f'gpus:{key}']}=0,0,({usd})/{here[f'gpus:{key}']})",
+                figures.market_rate(node_type, spot, place),
+                "usd2",
             )
         for api, limit, measure in api_limits(figures):
             col = grid.col(f"limit:{api}:{limit}")
@@ -291,8 +207,10 @@ class _Hourly:
                 (places.api_hours.span("day_type"), here["day_type"]),
                 (places.api_hours.span("hour"), here["hour"]),
             ]
-            target = places.api_hours.span(measure) if measure != "both" else (
-                f"({places.api_hours.span('tps')}+{places.api_hours.span('input_tps')})"
+            target = (
+                places.api_hours.span(measure)
+                if measure != "both"
+                else (f"({places.api_hours.span('tps')}+{places.api_hours.span('input_tps')})")
             )
             sheet.formula(row, col, f"={matching(target, *same)}", places.api_measure(api, measure, place), "n1")
 
@@ -324,9 +242,7 @@ class _Hourly:
             sheet.formula(
                 row, grid.col(key), f"=SUMPRODUCT({weights},{grid.span_here(key)})", line.used_node_hours, "n1", "total"
             )
-        sheet.formula(
-            row, grid.col("cost_day"), f"=SUM({grid.span_here('cost_day')})", figures.plan.cost.total, "usd2", "total"
-        )
+        sheet.formula(row, grid.col("cost_day"), f"=SUM({grid.span_here('cost_day')})", figures.plan.cost.total, "usd2", "total")
         sheet.text(row + 1, 0, "Nodes: node-hours used per day. Cost: $/day.", fmt=sheet.book.formats.note())
 
     def rate_rows(self) -> None:
@@ -341,8 +257,9 @@ class _Hourly:
                 kind = PURCHASE_LABELS[line.offer.purchase]
                 purchases = places.purchases
                 for rate, column, words in (
-                    ("purchase", "purchase", kind), ("node_type", "node_type", line.node_type.node_type),
-                ):  # fmt: skip
+                    ("purchase", "purchase", kind),
+                    ("node_type", "node_type", line.node_type.node_type),
+                ):
                     sheet.formula(rate_row(grid, rate), col, f"={purchases.ref(column, number)}", words, "text")
                 sheet.text(rate_row(grid, "market"), col, SPOT if line.is_spot else FIRM)
                 for rate, column, value, style in (
@@ -366,7 +283,10 @@ class _Hourly:
 def fill_hourly(sheet: PlanSheet, places: Places, figures: Figures) -> None:
     """The whole sheet."""
     grid = places.hourly
-    sheet.title("Hourly", "Hourly means of each day type. Nodes used are decisions of the solver; right of Cost: data of the chart and workings.")
+    sheet.title(
+        "Hourly",
+        "Hourly means of each day type. Nodes used are decisions of the solver; right of Cost: data of the chart and workings.",
+    )
     sheet.header(grid)
     writer = _Hourly(sheet, places, figures)
     for place in range(len(figures.slices)):
@@ -375,7 +295,9 @@ def fill_hourly(sheet: PlanSheet, places: Places, figures: Figures) -> None:
     writer.rate_rows()
     _shade(sheet, grid, (f"used:{line.offer.offer}" for line in figures.lines))
     sheet.finish(
-        freeze=(grid.first, 2), repeat=(0, grid.top + 1), area=(0, 0, grid.last + 2, grid.col("cost_day")),
+        freeze=(grid.first, 2),
+        repeat=(0, grid.top + 1),
+        area=(0, 0, grid.last + 2, grid.col("cost_day")),
         paper=8 if grid.col("cost_day") > 28 else 9,
     )
 
@@ -383,10 +305,23 @@ def fill_hourly(sheet: PlanSheet, places: Places, figures: Figures) -> None:
 def _shade(sheet: PlanSheet, grid: Grid, keys: Iterable[str]) -> None:
     col = grid.col("use")
     sheet.raw.conditional_format(
-        grid.first, col, grid.last, col,
-        {"type": "data_bar", "bar_color": "#9CC3D5", "bar_solid": True, "min_type": "num", "min_value": 0, "max_type": "num", "max_value": 1},
+        grid.first,
+        col,
+        grid.last,
+        col,
+        {
+            "type": "data_bar",
+            "bar_color": "#9CC3D5",
+            "bar_solid": True,
+            "min_type": "num",
+            "min_value": 0,
+            "max_type": "num",
+            "max_value": 1,
+        },
     )
     for key in keys:
         zero = sheet.book.workbook.add_format({"font_color": "#B0B7BB"})
         col = grid.col(key)
-        sheet.raw.conditional_format(grid.first, col, grid.last, col, {"type": "cell", "criteria": "==", "value": 0, "format": zero})
+        sheet.raw.conditional_format(
+            grid.first, col, grid.last, col, {"type": "cell", "criteria": "==", "value": 0, "format": zero}
+        )

@@ -58,9 +58,7 @@ class InputsPlaces:
 
     def day_cells(self, figures: Figures) -> dict[str, str]:
         """Addresses of the days of each day type, where nobody gave a DayTypes sheet."""
-        return {
-            day.day_type: cell_ref(INPUTS, self.day_top + 1 + place, 1) for place, day in enumerate(figures.case.day_types)
-        }
+        return {day.day_type: cell_ref(INPUTS, self.day_top + 1 + place, 1) for place, day in enumerate(figures.case.day_types)}
 
     def day_span(self, figures: Figures) -> str:
         """Range of those cells."""
@@ -70,7 +68,10 @@ class InputsPlaces:
 def fill_inputs(sheet: PlanSheet, places: Places, figures: Figures) -> None:
     """The whole page."""
     formats, at = sheet.book.formats, places.inputs_sheet
-    sheet.title("Inputs", "Change a blue cell on any input sheet and every total follows. The plan itself is not solved again: run fleetsheet.")
+    sheet.title(
+        "Inputs",
+        "Change a blue cell on any input sheet and every total follows. The plan itself is not solved again: run fleetsheet.",
+    )
     sheet.width(0, 22)
     sheet.width(1, 14)
     sheet.text(_TOP - 1, 0, "Sheets", fmt=formats.heading())
@@ -94,8 +95,12 @@ def fill_inputs(sheet: PlanSheet, places: Places, figures: Figures) -> None:
     scalar_row = at.scalar_row("days_per_year")
     sheet.formula(row + 4, 0, f"={cell_ref(INPUTS, scalar_row, 1)}", 365, "int", "cross")
     sheet.text(row + 4, 1, "A formula that reads another sheet.", fmt=formats.plain())
-    sheet.text(row + 5, 0, "Costs are positive. $ is the currency of Policy. GB is 10^9 bytes. Tokens are output tokens unless said otherwise.",
-               fmt=formats.note())  # fmt: skip
+    sheet.text(
+        row + 5,
+        0,
+        "Costs are positive; $ is the currency of Policy; GB is 10^9 bytes; tokens are output tokens unless said otherwise.",
+        fmt=formats.note(),
+    )
     _scalars(sheet, places)
     if not places.inputs.day_types_given:
         sheet.text(at.day_top, 0, "Day types (assumed: no DayTypes sheet was given)", fmt=formats.heading())

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from optimizer.candidates.option import OperatingPoint, Option
 from optimizer.report.figures import Figures, mtok
+from optimizer.report.formulas import matching
 from optimizer.report.grid import Col, Grid
-from optimizer.report.sheets.workings import matching
 from optimizer.report.writer import PlanSheet
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ def options_grid(figures: Figures) -> Grid:
         Col("usable", "Usable memory", "GB per replica", "n1", 10), Col("weights", "Weights", "GB", "n1", 9),
         Col("room", "Room for sequences", "GB", "n1", 10), Col("per_seq", "KV and state", "GB per sequence", "plain", 11),
         Col("left", "Sequences that fit", "sequences", "int", 10), Col("fits", "Fits", "TRUE/FALSE", "bool", 8),
-        Col("run_h", "Runs", "replica-h/day", "n1", 11), Col("used", "In the plan", "TRUE/FALSE", "bool", 8), Col("mtok", "Serves", "M tok/day", "n2", 10),
+        Col("run_h", "Runs", "replica-h/day", "n1", 11), Col("used", "In the plan", "TRUE/FALSE", "bool", 8),
+        Col("mtok", "Serves", "M tok/day", "n2", 10),
         Col("replica_h", "Tokens / goodput", "replica-h/day", "n2", 11),
         Col("goodput", "Goodput over its workloads", "tok/s per replica", "n1", 12),
         Col("flags", "To know", width=44), Col("source", "Source", width=40), Col("as_of", "As of", style="date", width=11),
@@ -54,7 +55,8 @@ def fill_options(sheet: PlanSheet, places: Places, figures: Figures) -> None:
     """Operating points with fit, use and source."""
     grid = places.options
     sheet.title(
-        "Options", "What could serve each workload: goodput as measured at its operating point, and whether it fits in memory there."
+        "Options",
+        "What could serve each workload: goodput as measured at its operating point, and whether it fits in memory there.",
     )
     sheet.header(grid)
     place = 0
@@ -70,9 +72,7 @@ def fill_options(sheet: PlanSheet, places: Places, figures: Figures) -> None:
     sheet.raw.autofilter(grid.top + 1, 0, grid.last, grid.right)
 
 
-def _option_row(
-    sheet: PlanSheet, places: Places, figures: Figures, option: Option, point: OperatingPoint, place: int
-) -> None:
+def _option_row(sheet: PlanSheet, places: Places, figures: Figures, option: Option, point: OperatingPoint, place: int) -> None:
     grid, inputs = places.options, places.inputs
     row, measured, fit = grid.first + place, point.row, point.fit
     here = {col.key: grid.here(col.key, place) for col in grid.cols}
@@ -90,9 +90,7 @@ def _option_row(
     shared = f"/{measured_cell('replicas_per_gpu')}" if option.replicas_per_gpu > 1 else ""
     sheet.formula(row, grid.col("gpus_taken"), f"={measured_cell('gpus_per_replica')}{shared}", option.gpus_taken, "n2")
     per_node = f"{inputs.node_types.ref('gpus_per_node', option.node_type)}/{here['gpus_taken']}"
-    sheet.formula(
-        row, grid.col("per_node"), f"=MAX(1,ROUNDDOWN({per_node}+rounding_hedge,0))", option.replicas_per_node, "int"
-    )
+    sheet.formula(row, grid.col("per_node"), f"=MAX(1,ROUNDDOWN({per_node}+rounding_hedge,0))", option.replicas_per_node, "int")
     sheet.formula(row, grid.col("output_tps"), f"={measured_cell('output_tps')}", point.output_tps, "n1")
     for key, column, value in (
         ("input_tps", "input_tps", point.input_tps), ("ttft", "ttft_ms", measured.ttft_ms), ("tpot", "tpot_ms", measured.tpot_ms),
@@ -111,7 +109,9 @@ def _option_row(
     sheet.formula(row, grid.col("room"), f"={here['usable']}-{here['weights']}", fit.usable_gb - fit.weights_gb, "n1")
     sheet.number(row, grid.col("per_seq"), fit.per_seq_gb, "plain")
     if fit.per_seq_gb > 0 and fit.sequences_left is not None:
-        text = f"=MAX(0,ROUNDDOWN({here['room']}/{here['per_seq']}+rounding_hedge*MAX(1,ABS({here['room']}/{here['per_seq']})),0))"
+        text = (
+            f"=MAX(0,ROUNDDOWN({here['room']}/{here['per_seq']}+rounding_hedge*MAX(1,ABS({here['room']}/{here['per_seq']})),0))"
+        )
         sheet.formula(row, grid.col("left"), text, max(0, fit.sequences_left), "int")
     demanded = f"{here['concurrency']}*{here['per_seq']}"
     sheet.formula(

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from optimizer.domain.market import Offer
 from optimizer.plan.metrics import order_by
-from optimizer.report.figures import Figures, Line
+from optimizer.report.figures import Figures
+from optimizer.report.formulas import matching, round_up
 from optimizer.report.grid import Col, Grid
-from optimizer.report.sheets.workings import matching, round_up
+from optimizer.report.plan_lines import Line
 from optimizer.report.words import PURCHASE_LABELS
 from optimizer.report.writer import PlanSheet
 from optimizer.units import DAYS_PER_MONTH, HOURS_PER_DAY
@@ -38,7 +39,8 @@ def purchases_grid(figures: Figures) -> Grid:
         Col("lead", "Lead time", "weeks", "n1", 8), Col("upfront", "Upfront", "$/node", "usd0", 10),
         Col("held_h", "Held", "node-h/day", "n1", 9), Col("used_h", "Used", "node-h/day", "n1", 9),
         Col("on_demand", "On demand, same node", "$/node-h", "usd2", 10), Col("break_even", "Break-even use", "share", "pct", 9),
-        Col("paid_h", "Paid", "node-h/day", "n1", 9), Col("covered_h", "Covered by commitments", "node-h/day", "n1", 11), Col("holding_rate", "Holding all-in", "$/node-h", "usd2", 9),
+        Col("paid_h", "Paid", "node-h/day", "n1", 9), Col("covered_h", "Covered by commitments", "node-h/day", "n1", 11),
+        Col("holding_rate", "Holding all-in", "$/node-h", "usd2", 9),
         Col("energy_rate", "Energy", "$/node-h used", "usd2", 9), Col("tps_per_node", "Goodput of a node", "tok/s", "n1", 10),
         Col("source", "Source", width=34), Col("as_of", "As of", "date", "date", 11),
     )  # fmt: skip
@@ -60,7 +62,8 @@ def commitments_grid(figures: Figures) -> Grid:
     """A row for each commitment bought, under the APIs."""
     cols = (
         Col("discount", "Commitment", width=26), Col("covers", "Covers", width=12), Col("blank", "", width=12),
-        Col("usd_h", "Committed", "$/h", "usd2", 9), Col("usd_day", "Cost", "$/day", "usd2", 9), Col("usd_month", "Cost", "$/month", "usd0", 9),
+        Col("usd_h", "Committed", "$/h", "usd2", 9), Col("usd_day", "Cost", "$/day", "usd2", 9),
+        Col("usd_month", "Cost", "$/month", "usd0", 9),
     )  # fmt: skip
     return Grid(PURCHASES, api_lines_grid(figures).last + 4, cols, len(figures.commitments))
 
@@ -79,7 +82,8 @@ def fill_purchases(sheet: PlanSheet, places: Places, figures: Figures) -> None:
     """Offers, totals, then APIs."""
     grid = places.purchases
     sheet.title(
-        "Purchases", "The buy list. Nodes to buy are decisions of the solver; prices come from Offers, hours from Hourly, costs from Cost."
+        "Purchases",
+        "The buy list. Nodes to buy are decisions of the solver; prices come from Offers, hours from Hourly, costs from Cost.",
     )
     sheet.header(grid)
     for place, line in enumerate(figures.lines):
@@ -103,13 +107,15 @@ def fill_purchases(sheet: PlanSheet, places: Places, figures: Figures) -> None:
     else:
         sheet.text(grid.first, 0, "No nodes: the API serves everything.", fmt=sheet.book.formats.note())
     note = (
-        "GPUs of elastic offers count at their most nodes used. Right of here: rates, break-even use (share of its hours a node must "
-        "serve to be cheaper than on demand), sources."
+        "GPUs of elastic offers count at their most nodes used. Right of here: rates, break-even use (share of its hours in "
+        "which a node must serve to be cheaper than on demand), sources."
     )
     sheet.text(row + 1, 0, note, fmt=sheet.book.formats.note())
     _apis(sheet, places, figures)
     _commitments(sheet, places, figures)
-    sheet.finish(freeze=(grid.first, 1), repeat=(0, grid.top + 1), area=(0, 0, places.commitments.last + 1, grid.col("utilisation")))
+    sheet.finish(
+        freeze=(grid.first, 1), repeat=(0, grid.top + 1), area=(0, 0, places.commitments.last + 1, grid.col("utilisation"))
+    )
 
 
 def commitment(line: Line) -> float:
@@ -245,7 +251,11 @@ def _apis(sheet: PlanSheet, places: Places, figures: Figures) -> None:
         sheet.formula(row, grid.col("mtok"), f"={matching(api_hours.span('mtok'), same)}", mtok, "n2")
         sheet.formula(row, grid.col("usd_day"), f"={matching(api_hours.span('usd_day'), same)}", usd, "usd2")
         sheet.formula(
-            row, grid.col("price"), f"=IF({here['mtok']}=0,0,{here['usd_day']}/{here['mtok']})", usd / mtok if mtok else 0.0, "usd_mtok"
+            row,
+            grid.col("price"),
+            f"=IF({here['mtok']}=0,0,{here['usd_day']}/{here['mtok']})",
+            usd / mtok if mtok else 0.0,
+            "usd_mtok",
         )
         sheet.formula(row, grid.col("usd_month"), f"={here['usd_day']}*days_per_month", usd * DAYS_PER_MONTH, "usd0")
 

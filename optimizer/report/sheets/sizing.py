@@ -1,7 +1,7 @@
 """Sizing: the chain from forecast to racks and $/M tokens, step by step, for each pool on its own.
 
-Forward only: mean, peak, goodput at the operating point, replicas, headroom, GPUs and nodes, racks and kW, then cost. The plan may
-differ, since it mixes options and ways to pay and lets pools share nodes; its own figures stand in the last rows for comparison.
+Forward only: mean, peak, goodput at the operating point, replicas, headroom, GPUs and nodes, racks and kW, then cost. The plan
+may differ, since it mixes options and ways to pay and lets pools share nodes; its own figures stand in the last rows.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from optimizer.domain.hardware import NodeType, Site
 from optimizer.domain.workload import Pool
 from optimizer.plan.metrics import nodes_per_rack
 from optimizer.report.constants import CURVE_POINTS, UTILISATIONS
-from optimizer.report.figures import Figures, Line, mtok
+from optimizer.report.figures import Figures, mtok
+from optimizer.report.formulas import round_up
 from optimizer.report.grid import cell_here, cell_ref, range_ref
+from optimizer.report.plan_lines import Line
 from optimizer.report.pool_figures import PoolHour, replicas_lost
-from optimizer.report.sheets.cost import ApiPair, api_pairs, pair_price
-from optimizer.report.sheets.workings import round_up
+from optimizer.report.sheets.cost_layout import ApiPair, api_pairs, pair_price
 from optimizer.report.writer import PlanSheet
 from optimizer.units import HOURS_PER_DAY, SECONDS_PER_HOUR, TOKENS_PER_MTOK, ceil_hedged
 
@@ -149,11 +150,22 @@ def size_pool(places: Places, figures: Figures, pool: Pool) -> PoolSizing:
     gpus = total * option.gpus_taken
     nodes = ceil_hedged(gpus / node_type.gpus_per_node)
     values |= {
-        "option": option.option, "goodput": goodput, "burst": burst, "occupancy": occupancy, "replicas": replicas,
-        "bad_day": bad_day.row.contingency if bad_day else "none", "surge": surge, "lost": lost, "with_spare": with_spare,
-        "rollout_frac": pool.rollout_frac, "total": total, "gpus_taken": option.gpus_taken, "gpus": gpus,
-        "gpus_per_node": node_type.gpus_per_node, "nodes": nodes,
-    }  # fmt: skip
+        "option": option.option,
+        "goodput": goodput,
+        "burst": burst,
+        "occupancy": occupancy,
+        "replicas": replicas,
+        "bad_day": bad_day.row.contingency if bad_day else "none",
+        "surge": surge,
+        "lost": lost,
+        "with_spare": with_spare,
+        "rollout_frac": pool.rollout_frac,
+        "total": total,
+        "gpus_taken": option.gpus_taken,
+        "gpus": gpus,
+        "gpus_per_node": node_type.gpus_per_node,
+        "nodes": nodes,
+    }
     line = next((line for line in figures.lines if line.node_type == node_type and line.site), None)
     site = line.site if line else None
     if site is not None:
@@ -280,7 +292,9 @@ def step_texts(places: Places, figures: Figures, sized: PoolSizing) -> dict[str,
 def fill_sizing(sheet: PlanSheet, places: Places, figures: Figures) -> None:
     """Steps down, pools across; then the curve of $/M tokens against utilisation."""
     formats = sheet.book.formats
-    sheet.title("Sizing", "From forecast to racks and $/M tokens, each pool alone on its main option. The plan itself mixes and shares.")
+    sheet.title(
+        "Sizing", "From forecast to racks and $/M tokens, each pool alone on its main option. The plan itself mixes and shares."
+    )
     sheet.width(0, 42)
     sheet.width(1, 12)
     sheet.text(_TOP, 0, "Step", fmt=formats.header("text"))
@@ -334,7 +348,9 @@ def _curve(sheet: PlanSheet, places: Places, figures: Figures, sized: list[PoolS
     formats = sheet.book.formats
     sheet.text(top - 1, 0, f"Cost against utilisation: {name}, the fleet sized above", fmt=formats.heading())
     has_api = pool.pair is not None
-    for col, (label, style) in enumerate((("Utilisation, share of peak", "pct"), ("Fleet, $/M", "usd_mtok"), ("API, $/M", "usd_mtok"))):
+    for col, (label, style) in enumerate(
+        (("Utilisation, share of peak", "pct"), ("Fleet, $/M", "usd_mtok"), ("API, $/M", "usd_mtok"))
+    ):
         if col < 2 or has_api:
             sheet.text(top, col, label, fmt=formats.header(style))
     here = places.sizing.here
@@ -349,24 +365,38 @@ def _curve(sheet: PlanSheet, places: Places, figures: Figures, sized: list[PoolS
             sheet.formula(row, 2, f"={here('api_price', name)}", values["api_price"], "usd_mtok")
     last = top + len(CURVE_POINTS)
     chart = sheet.book.workbook.add_chart({"type": "scatter", "subtype": "straight_with_markers"})
-    chart.add_series({
-        "name": [SIZING, top, 1], "categories": f"={range_ref(SIZING, top + 1, 0, last, 0)}",
-        "values": f"={range_ref(SIZING, top + 1, 1, last, 1)}",
-        "line": {"color": "#0072B2", "width": 2}, "marker": {"type": "circle", "size": 5, "fill": {"color": "#0072B2"}},
-    })  # fmt: skip
+    chart.add_series(
+        {
+            "name": [SIZING, top, 1],
+            "categories": f"={range_ref(SIZING, top + 1, 0, last, 0)}",
+            "values": f"={range_ref(SIZING, top + 1, 1, last, 1)}",
+            "line": {"color": "#0072B2", "width": 2},
+            "marker": {"type": "circle", "size": 5, "fill": {"color": "#0072B2"}},
+        }
+    )
     if has_api:
-        chart.add_series({
-            "name": [SIZING, top, 2], "categories": f"={range_ref(SIZING, top + 1, 0, last, 0)}",
-            "values": f"={range_ref(SIZING, top + 1, 2, last, 2)}",
-            "line": {"color": "#CC79A7", "width": 2.25, "dash_type": "dash"}, "marker": {"type": "none"},
-        })  # fmt: skip
+        chart.add_series(
+            {
+                "name": [SIZING, top, 2],
+                "categories": f"={range_ref(SIZING, top + 1, 0, last, 0)}",
+                "values": f"={range_ref(SIZING, top + 1, 2, last, 2)}",
+                "line": {"color": "#CC79A7", "width": 2.25, "dash_type": "dash"},
+                "marker": {"type": "none"},
+            }
+        )
     chart.set_title({"name": f"$/M output tokens against utilisation, {name}", "name_font": {"size": 11}})
     chart.set_x_axis({"name": "Utilisation, share of peak demand", "num_format": "0%", "min": 0, "max": 1})
-    chart.set_y_axis({"name": "$/M output tokens", "num_format": "0.00", "major_gridlines": {"visible": True, "line": {"color": "#D9E2E5"}}})
+    chart.set_y_axis(
+        {"name": "$/M output tokens", "num_format": "0.00", "major_gridlines": {"visible": True, "line": {"color": "#D9E2E5"}}}
+    )
     chart.set_legend({"position": "bottom"})
     chart.set_size({"width": 620, "height": 300})
     sheet.raw.insert_chart(
-        top + len(CURVE_POINTS) + 2, 0, chart,
-        {"description": f"Cost per million output tokens of the fleet of pool {name} at utilisations from 10 to 100 % of peak demand"
-                        + (", with the API price as a flat line." if has_api else ".")},
-    )  # fmt: skip
+        top + len(CURVE_POINTS) + 2,
+        0,
+        chart,
+        {
+            "description": f"Cost per million output tokens of the fleet of pool {name} at utilisations from 10 to 100 % of peak"
+            + (", with the API price as a flat line." if has_api else ".")
+        },
+    )

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from optimizer.report.constants import DAYS_PER_YEAR, QUARTERS_PER_YEAR
 from optimizer.report.figures import Figures
 from optimizer.report.grid import cell_here, range_ref
-from optimizer.report.sheets.cost import api_pairs, pair_price
-from optimizer.report.sheets.hourly import HOURLY, capacity_types
+from optimizer.report.sheets.charts import capacity_chart, cost_chart
+from optimizer.report.sheets.cost_layout import api_pairs, pair_price
 from optimizer.report.sheets.limits import rack_rows
-from optimizer.report.style import DEMAND_INK, HEADER_FILL, NEED_INK, PAINTS, PART_COLOURS
+from optimizer.report.style import HEADER_FILL
 from optimizer.report.words import (
     PURCHASE_LABELS,
     compare_baselines,
@@ -39,7 +39,10 @@ def fill_summary(sheet: PlanSheet, places: Places, figures: Figures) -> None:
     formats, result = sheet.book.formats, figures.result
     start = figures.case.policy.start_date.isoformat()
     days = ", ".join(f"{day.day_type} x {day.days:g}" for day in figures.case.day_types)
-    sheet.title(f"Fleet plan from {start}", f"Figures are for an average day of the horizon ({days}). Blue-filled cells are decisions of the solver.")
+    sheet.title(
+        f"Fleet plan from {start}",
+        f"Figures are for an average day of the horizon ({days}). Blue-filled cells are decisions of the solver.",
+    )
     for col, width in enumerate(_WIDTHS):
         sheet.width(col, width)
     what, cost = decision_sentences(figures.plan, figures.currency)
@@ -103,7 +106,7 @@ def _money(sheet: PlanSheet, places: Places, figures: Figures) -> None:
 
 
 def api_price(places: Places, figures: Figures) -> tuple[str, float] | None:
-    """Formula and value of $/M tokens were every workload with a known API price served by its cheapest; None where there is none."""
+    """Formula and value of $/M tokens, were every workload with a known API price served by its cheapest; None without any."""
     pairs = api_pairs(figures)
     if not pairs:
         return None
@@ -155,7 +158,9 @@ def _baselines(sheet: PlanSheet, places: Places, figures: Figures) -> None:
     formats = sheet.book.formats
     _head(sheet, _BLOCK_TOP, 6, 9, "Instead of the plan")
     for col, label in ((8, "$/day"), (9, "more than plan")):
-        sheet.text(_BLOCK_TOP, col, label, fmt=formats.custom(bold=True, font_color="#FFFFFF", bg_color=HEADER_FILL, align="right"))
+        sheet.text(
+            _BLOCK_TOP, col, label, fmt=formats.custom(bold=True, font_color="#FFFFFF", bg_color=HEADER_FILL, align="right")
+        )
     row = _BLOCK_TOP + 1
     inner = formats.custom(indent=1)
     right = formats.custom(align="right", italic=True, font_color="#5F6B73")
@@ -167,17 +172,29 @@ def _baselines(sheet: PlanSheet, places: Places, figures: Figures) -> None:
         sheet.number(row + place, 8, item.usd_per_day, "usd2")
         text = f"={cell_here(row + place, 8)}-{places.claimed('cost')}"
         sheet.formula(row + place, 9, text, item.more_usd_per_day, "usd2")
-    sheet.text(row + 4, 6, "Same rules and prices as the plan, solved to a gap of 1 %.",
-               fmt=formats.custom(indent=1, italic=True, font_size=9, font_color="#5F6B73"))  # fmt: skip
+    sheet.text(
+        row + 4,
+        6,
+        "Same rules and prices as the plan, solved to a gap of 1 %.",
+        fmt=formats.custom(indent=1, italic=True, font_size=9, font_color="#5F6B73"),
+    )
 
 
 def _mix(sheet: PlanSheet, places: Places, figures: Figures, top: int) -> int:
     """The buy list in short; returns the next free row."""
     formats = sheet.book.formats
     heads = (
-        ("Buy and use", "text"), ("Type", "text"), ("GPU", "text"), ("Nodes (elastic: most in an hour)", "int"), ("GPUs", "int"),
-        ("Term, months", "int"), ("Order by", "date"), ("$/node-hour, all-in", "usd2"), ("$/day", "usd2"), ("Share of cost", "pct"),
-    )  # fmt: skip
+        ("Buy and use", "text"),
+        ("Type", "text"),
+        ("GPU", "text"),
+        ("Nodes (elastic: most in an hour)", "int"),
+        ("GPUs", "int"),
+        ("Term, months", "int"),
+        ("Order by", "date"),
+        ("$/node-hour, all-in", "usd2"),
+        ("$/day", "usd2"),
+        ("Share of cost", "pct"),
+    )
     for col, (label, style) in enumerate(heads):
         sheet.text(top, col, label, fmt=formats.header(style))
     sheet.raw.set_row(top, 30)
@@ -236,79 +253,29 @@ def _mix(sheet: PlanSheet, places: Places, figures: Figures, top: int) -> int:
 def _charts(sheet: PlanSheet, places: Places, figures: Figures, row: int) -> int:
     """Capacity against demand, and cost by part; returns the next free row."""
     sheet.raw.insert_chart(
-        row, 0, capacity_chart(sheet, places, figures),
-        {"x_offset": 2, "y_offset": 4, "object_position": 2,
-         "description": "Stacked columns of capacity by purchase type in tokens per second for each hour, a black line of demand, and an "
-                        "orange dashed line of need with headroom. Data: Hourly."},
-    )  # fmt: skip
+        row,
+        0,
+        capacity_chart(sheet, places, figures),
+        {
+            "x_offset": 2,
+            "y_offset": 4,
+            "object_position": 2,
+            "description": "Stacked columns of capacity by purchase type in tokens per second for each hour, "
+            "a black line of demand, an orange dashed line of need with headroom. Data: Hourly.",
+        },
+    )
     sheet.raw.insert_chart(
-        row, 7, cost_chart(sheet, places, figures),
-        {"x_offset": 2, "y_offset": 4, "object_position": 2,
-         "description": "Bars of cost per day by part of the bill: held, used, upfront, energy, rent on power, API. Data: Cost."},
-    )  # fmt: skip
+        row,
+        7,
+        cost_chart(sheet, places, figures),
+        {
+            "x_offset": 2,
+            "y_offset": 4,
+            "object_position": 2,
+            "description": "Bars of cost per day by part of the bill: held, used, upfront, energy, rent, API. Data: Cost.",
+        },
+    )
     return row + 17
-
-
-def capacity_chart(sheet: PlanSheet, places: Places, figures: Figures) -> Any:
-    """Stacked columns without gaps (an hour is a block), demand and need as lines."""
-    grid, workbook = places.hourly, sheet.book.workbook
-    first, last = grid.first, grid.last
-    axis = grid.col("axis")
-    categories = f"={range_ref(HOURLY, first, axis, last, axis)}"
-    columns = workbook.add_chart({"type": "column", "subtype": "stacked"})
-    for kind in capacity_types(figures):
-        col, paint = grid.col(f"cap:{kind}"), PAINTS[kind]
-        series: dict[str, Any] = {
-            "name": [HOURLY, grid.top, col], "categories": categories, "values": f"={range_ref(HOURLY, first, col, last, col)}",
-            "gap": 0, "border": {"color": "#FFFFFF", "width": 0.5},
-        }  # fmt: skip
-        if paint.pattern:
-            series["pattern"] = {"pattern": paint.pattern, "fg_color": paint.colour, "bg_color": paint.paper}
-        else:
-            series["fill"] = {"color": paint.colour}
-        columns.add_series(series)
-    lines = workbook.add_chart({"type": "line"})
-    for key, name, colour, dash, width in (
-        ("need", "Need with headroom", NEED_INK, "dash", 1.75), ("demand", "Demand", DEMAND_INK, "solid", 2.5),
-    ):  # fmt: skip
-        col = grid.col(key)
-        lines.add_series({
-            "name": name, "categories": categories, "values": f"={range_ref(HOURLY, first, col, last, col)}",
-            "line": {"color": colour, "width": width, "dash_type": dash}, "marker": {"type": "none"}, "smooth": False,
-        })  # fmt: skip
-    columns.combine(lines)
-    columns.set_title({"name": "Capacity paid for, at goodput, against demand", "name_font": {"size": 11, "color": "#1F2933"}, "overlay": False})
-    columns.set_x_axis({"name": "Hour of the day", "name_font": {"size": 9}, "num_font": {"size": 8}, "interval_unit": 1, "major_tick_mark": "none"})
-    columns.set_y_axis({
-        "name": "Output tokens per second", "name_font": {"size": 9}, "num_font": {"size": 8}, "num_format": "#,##0", "min": 0,
-        "major_gridlines": {"visible": True, "line": {"color": "#E3E8EA", "width": 0.5}},
-    })  # fmt: skip
-    columns.set_legend({"position": "bottom", "font": {"size": 9}})
-    columns.set_plotarea({"layout": {"x": 0.09, "y": 0.11, "width": 0.89, "height": 0.62}})
-    columns.set_size({"width": 792, "height": 330})
-    columns.set_chartarea({"border": {"color": "#D0D7DA"}})
-    return columns
-
-
-def cost_chart(sheet: PlanSheet, places: Places, figures: Figures) -> Any:
-    """Bars of cost by part of the bill."""
-    grid = places.cost.parts
-    chart = sheet.book.workbook.add_chart({"type": "bar"})
-    chart.add_series({
-        "name": "$/day", "categories": f"={grid.span('name')}", "values": f"={grid.span('usd')}",
-        "points": [{"fill": {"color": PART_COLOURS[part]}} for part in figures.cost_parts], "gap": 40,
-        "data_labels": {"value": True, "num_format": '#,##0;-#,##0;"-"', "font": {"size": 8}},
-    })  # fmt: skip
-    chart.set_title({"name": "Cost by part of the bill", "name_font": {"size": 11, "color": "#1F2933"}})
-    chart.set_x_axis({"name": "$/day", "name_font": {"size": 9}, "num_font": {"size": 8}, "num_format": "#,##0", "min": 0,
-                      "major_gridlines": {"visible": True, "line": {"color": "#E3E8EA", "width": 0.5}}})  # fmt: skip
-    chart.set_y_axis({
-        "name": "Part of the bill", "name_font": {"size": 9}, "reverse": True, "crossing": "max", "num_font": {"size": 8},
-    })  # fmt: skip
-    chart.set_legend({"none": True})
-    chart.set_size({"width": 300, "height": 330})
-    chart.set_chartarea({"border": {"color": "#D0D7DA"}})
-    return chart
 
 
 def _warnings(sheet: PlanSheet, warnings: Any, row: int) -> None:
@@ -318,7 +285,9 @@ def _warnings(sheet: PlanSheet, warnings: Any, row: int) -> None:
     shown = groups[:_MOST_WARNINGS]
     for place, group in enumerate(shown):
         more = f" ({group.number} of these, see Log)" if group.number > 1 else ""
-        sheet.text(row + 1 + place, 0, group.code.replace("_", " ").capitalize(), fmt=formats.custom(bold=group.matters, font_size=9))
+        sheet.text(
+            row + 1 + place, 0, group.code.replace("_", " ").capitalize(), fmt=formats.custom(bold=group.matters, font_size=9)
+        )
         words = textwrap.shorten(group.first.message, 165 - len(more), placeholder=" ...")
         sheet.text(row + 1 + place, 1, words + more, fmt=formats.custom(font_size=9))
     rest = len(groups) - len(shown)

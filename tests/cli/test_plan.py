@@ -175,6 +175,15 @@ def test_strict_refuses_what_else_is_a_warning(command: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("command", ["plan", "check"])
+def test_strict_refuses_doubts_about_measurements_too(command: str, tmp_path: Path) -> None:
+    path = everything(tmp_path / "all.xlsx")
+    quick = QUICK if command == "plan" else NO_CATALOGS
+    assert "MEASURED_BUT_DOES_NOT_FIT" in {row["code"] for row in invoke_json(command, path, *quick)["warnings"]}
+    strict = invoke_json(command, path, *quick, "--strict", code=ExitCode.REFUSED)
+    assert [error["code"] for error in strict["errors"]] == ["MEASURED_BUT_DOES_NOT_FIT"]
+
+
+@pytest.mark.parametrize("command", ["plan", "check"])
 def test_strict_passes_what_has_no_warning(command: str, small: Path) -> None:
     quick = QUICK if command == "plan" else NO_CATALOGS
     assert invoke(command, small, *quick, "--strict").exit_code == 0

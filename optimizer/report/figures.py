@@ -280,6 +280,21 @@ class Figures:
         return self.market_usd(node_type, spot, place) / gpus if gpus else 0.0
 
     @cached_property
+    def _market_tps(self) -> dict[tuple[str, bool, int], float]:
+        found: dict[tuple[str, bool, int], float] = {}
+        for row in self.replica_rows:
+            goodput = self.goodput_tps[row.count.pool, row.count.option]
+            for spot, count in ((False, row.count.total - row.count.spot_total), (True, row.count.spot_total)):
+                key = (row.option.node_type, spot, row.place)
+                found[key] = found.get(key, 0.0) + count * goodput
+        return found
+
+    def market_tps_per_gpu(self, node_type: str, spot: bool, place: int) -> float:
+        """Goodput of a GPU that replicas take in a market in a slice; that of the day where none run."""
+        gpus = self.market_gpus.get((node_type, spot, place), 0.0)
+        return self._market_tps[node_type, spot, place] / gpus if gpus else self.tps_per_gpu[node_type]
+
+    @cached_property
     def tps_per_gpu(self) -> dict[str, float]:
         """Goodput of one GPU by node type: replica-hours x goodput / replica-hours x GPUs, over the day; 0 where nothing runs."""
         found = {}

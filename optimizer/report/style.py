@@ -60,17 +60,17 @@ PART_COLOURS = {
 
 
 def number_formats(currency: str) -> dict[str, str]:
-    """Excel number formats by style name. Zero shows as "-" except where it is a name (hours) or a share."""
+    """Excel number formats by style name. What rounds to zero shows as "-", except where it is a name (hours) or a share."""
     sign = f'"{currency_sign(currency)}"'
     return {
         "text": "@",
         "plain": "General",
-        "int": '#,##0;-#,##0;"-"',
-        "n1": '#,##0.0;-#,##0.0;"-"',
-        "n2": '#,##0.00;-#,##0.00;"-"',
+        "int": '[>=0.5]#,##0;[<=-0.5]-#,##0;"-"',
+        "n1": '[>=0.05]#,##0.0;[<=-0.05]-#,##0.0;"-"',
+        "n2": '[>=0.005]#,##0.00;[<=-0.005]-#,##0.00;"-"',
         "hour": "00",
-        "usd0": f'{sign}#,##0;-{sign}#,##0;"-"',
-        "usd2": f'{sign}#,##0.00;-{sign}#,##0.00;"-"',
+        "usd0": f'[>=0.5]{sign}#,##0;[<=-0.5]-{sign}#,##0;"-"',
+        "usd2": f'[>=0.005]{sign}#,##0.00;[<=-0.005]-{sign}#,##0.00;"-"',
         "usd_mtok": f'[>=1]{sign}#,##0.00;[=0]"-";{sign}0.0000',
         "pct": "0.0%",
         "pct2": "0.00%",
@@ -104,11 +104,11 @@ class Formats:
             self._made[key] = made
         return made
 
-    def cell(self, style: str, role: Role = "calc") -> Any:
-        """The format of a table cell: a number style in a role."""
+    def cell(self, style: str, role: Role = "calc", *, indent: int = 0) -> Any:
+        """The format of a table cell: a number style in a role. indent: of text that follows a column of figures."""
         properties: dict[str, Any] = {"num_format": self._numbers[style]}
         if style in LEFT_STYLES:
-            properties["align"] = "left"
+            properties.update(align="left", indent=indent)
         elif style in CENTRE_STYLES:
             properties["align"] = "center"
         if style in {"pct", "pct2"}:
@@ -127,11 +127,12 @@ class Formats:
         """The number format of a style."""
         return self._numbers[style]
 
-    def header(self, style: str) -> Any:
-        """The header over a column: right-aligned over numbers."""
+    def header(self, style: str, *, indent: int = 0) -> Any:
+        """The header over a column: right-aligned over numbers, as far in as the text under it."""
         align = "left" if style in LEFT_STYLES else "center" if style in CENTRE_STYLES else "right"
         return self.custom(
-            bold=True, font_color="#FFFFFF", bg_color=HEADER_FILL, text_wrap=True, valign="bottom", align=align
+            bold=True, font_color="#FFFFFF", bg_color=HEADER_FILL, text_wrap=True, valign="bottom", align=align,
+            indent=indent if align == "left" else 0,
         )
 
     def unit(self, style: str) -> Any:

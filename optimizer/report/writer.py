@@ -33,7 +33,9 @@ from optimizer.report.style import (
 #: Custom document property by which a plan workbook is known again.
 MARK_PROPERTY = "fleetsheet plan"
 TEXT_LIMIT = 32_767
+FORMULA_LIMIT = 8_192
 MASTER_ROW = 1
+A4, A3 = 9, 8
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 _UNDATED = datetime.datetime(2000, 1, 1)
 
@@ -63,7 +65,7 @@ class PlanSheet:
     def text(self, row: int, col: int, value: str, style: str = "text", role: Role = "calc", *, fmt: Any = None) -> None:
         """Text as text, whatever it begins with; control characters are taken out and noted."""
         clean = self._clean(row, col, value)
-        chosen = fmt if fmt is not None else self.book.formats.cell(style, role)
+        chosen = fmt if fmt is not None else self.book.formats.cell(style, role, indent=1 if col else 0)
         if clean == "":
             self.raw.write_blank(row, col, None, chosen)
             return
@@ -98,6 +100,8 @@ class PlanSheet:
         """A live formula and what it shows now. Without a role it is green where it reads another sheet, else black."""
         if isinstance(value, float) and not math.isfinite(value):
             raise ValueError(f"{self.name}!{cell_here(row, col)}: {text} shows {value!r}")
+        if len(text) > FORMULA_LIMIT:
+            raise ValueError(f"{self.name}!{cell_here(row, col)}: a formula of {len(text)} characters is more than Excel takes")
         chosen = fmt if fmt is not None else self.book.formats.cell(style, role or ("cross" if "!" in text else "calc"))
         cached: Any = value
         if isinstance(value, datetime.date):
@@ -151,7 +155,7 @@ class PlanSheet:
         longest = 1
         for col in grid.cols:
             place = grid.col(col.key)
-            self.text(grid.top, place, col.label, fmt=self.book.formats.header(col.style))
+            self.text(grid.top, place, col.label, fmt=self.book.formats.header(col.style, indent=1 if place else 0))
             if grid.unit_row:
                 self.text(grid.top + 1, place, col.unit, fmt=self.book.formats.unit(col.style))
             self.width(place, col.width)
@@ -170,7 +174,7 @@ class PlanSheet:
         freeze: tuple[int, int],
         repeat: tuple[int, int] | None = None,
         area: tuple[int, int, int, int] | None = None,
-        paper: int = 9,
+        paper: int = A4,
         one_page: bool = False,
         portrait: bool = False,
     ) -> None:

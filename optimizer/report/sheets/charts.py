@@ -53,7 +53,11 @@ def capacity_chart(sheet: PlanSheet, places: Places, figures: Figures) -> Any:
         )
     columns.combine(lines)
     columns.set_title(
-        {"name": "Capacity paid for, at goodput, against demand", "name_font": {"size": 11, "color": "#1F2933"}, "overlay": False}
+        {
+            "name": "Capacity paid for, at the goodput of what runs on it, against demand",
+            "name_font": {"size": 11, "color": "#1F2933"},
+            "overlay": False,
+        }
     )
     columns.set_x_axis(
         {
@@ -76,7 +80,7 @@ def capacity_chart(sheet: PlanSheet, places: Places, figures: Figures) -> Any:
     )
     columns.set_legend({"position": "bottom", "font": {"size": 9}})
     columns.set_plotarea({"layout": {"x": 0.09, "y": 0.11, "width": 0.89, "height": 0.62}})
-    columns.set_size({"width": 792, "height": 330})
+    columns.set_size({"width": 800, "height": 330})
     columns.set_chartarea({"border": {"color": "#D0D7DA"}})
     return columns
 
@@ -116,6 +120,6 @@ def cost_chart(sheet: PlanSheet, places: Places, figures: Figures) -> Any:
         }
     )
     chart.set_legend({"none": True})
-    chart.set_size({"width": 300, "height": 330})
+    chart.set_size({"width": 312, "height": 330})
     chart.set_chartarea({"border": {"color": "#D0D7DA"}})
     return chart

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from optimizer.report.constants import TOLERANCE
 from optimizer.report.figures import Figures
-from optimizer.report.grid import Col, Grid
+from optimizer.report.grid import Col, Grid, range_ref
 from optimizer.report.sheets.bad_day import survives
-from optimizer.report.sheets.hourly_layout import market_key
+from optimizer.report.sheets.hourly_layout import HOURLY, market_key
 from optimizer.report.sheets.limits import limits
 from optimizer.report.writer import PlanSheet
 
@@ -249,7 +249,11 @@ def _money(places: Places, figures: Figures, by_hour: str, total: float) -> list
 
 def _whole(places: Places, figures: Figures) -> list[Check]:
     """Decisions are whole and not negative."""
-    spans = [places.hourly.span(f"used:{line.offer.offer}") for line in figures.lines]
+    hourly = places.hourly
+    spans = []
+    if figures.lines:
+        first, last = (hourly.col(f"used:{line.offer.offer}") for line in (figures.lines[0], figures.lines[-1]))
+        spans.append(range_ref(HOURLY, hourly.first, first, hourly.last, last))
     spans += [places.replicas.span(key) for key in ("live", "total", "spot_live", "spot_total")]
     if figures.lines:
         spans.append(places.purchases.span("new"))

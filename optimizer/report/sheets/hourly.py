@@ -24,11 +24,15 @@ from optimizer.report.sheets.hourly_layout import (
     spent_usd_per_h,
 )
 from optimizer.report.words import PURCHASE_LABELS
-from optimizer.report.writer import PlanSheet
+from optimizer.report.writer import A3, A4, PlanSheet
 from optimizer.units import HOURS_PER_DAY
 
 if TYPE_CHECKING:
     from optimizer.report.places import Places
+
+
+#: Past so many columns the sheet asks for larger paper.
+MOST_COLUMNS_ON_A4 = 22
 
 
 class _Hourly:
@@ -143,13 +147,22 @@ class _Hourly:
                 continue
             lines = [line for line in figures.lines if line.offer.purchase == kind]
             columns = self.held if lines[0].offer.is_held else self.used
-            label = cell_here(grid.top, col)
-            of_kind = f"({self.rates('purchase', columns)}={label})"
-            text = f"SUMPRODUCT({of_kind}*{self.rates('tps', columns)}*{grid.across(columns, place)})"
-            value = sum(
-                (line.held if line.offer.is_held else line.used)[place] * self.places.tps_per_node(line) for line in lines
-            )
-            sheet.formula(row, col, f"={text}", value, "n1")
+            of_kind = f"({self.rates('purchase', columns)}={cell_here(grid.top, col)})"
+            parts, value = [], 0.0
+            for node_type, spot in dict.fromkeys((line.node_type.node_type, line.is_spot) for line in lines):
+                goodput = grid.col(f"tps:{market_key(node_type, spot)}")
+                of_market = "*".join(
+                    f"({self.rates(key, columns)}={cell_here(rate_row(grid, key), goodput)})" for key in ("node_type", "market")
+                )
+                gpus = f"SUMPRODUCT({of_kind}*{of_market}*{self.rates('gpus', columns)}*{grid.across(columns, place)})"
+                parts.append(f"{gpus}*{grid.here(f'tps:{market_key(node_type, spot)}', place)}")
+                paid = sum(
+                    (line.held if line.offer.is_held else line.used)[place] * line.node_type.gpus_per_node
+                    for line in lines
+                    if (line.node_type.node_type, line.is_spot) == (node_type, spot)
+                )
+                value += paid * figures.market_tps_per_gpu(node_type, spot, place)
+            sheet.formula(row, col, f"={'+'.join(parts)}", value, "n1")
 
     def _markets(self, place: int, row: int, here: dict[str, str]) -> None:
         sheet, grid, figures, places = self.sheet, self.grid, self.figures, self.places
@@ -164,6 +177,18 @@ class _Hourly:
             ]
             taken = replicas.span("spot_gpus" if spot else "firm_gpus")
             sheet.formula(row, grid.col(f"gpus:{key}"), f"={matching(taken, *same)}", gpus, "n1")
+            total, on_spot = replicas.span("total"), replicas.span("spot_total")
+            count = on_spot if spot else f"({total}-{on_spot})"
+            running = matching(f"{count}*{replicas.span('goodput')}", *same)
+            of_day = places.cost.node_types.ref("tps_per_gpu", places.node_type_row[node_type])
+            taken_here = here[f"gpus:{key}"]
+            sheet.formula(
+                row,
+                grid.col(f"tps:{key}"),
+                f"=IF({taken_here}=0,{of_day},{running}/{taken_here})",
+                figures.market_tps_per_gpu(node_type, spot, place),
+                "n1",
+            )
             if not self.used:
                 sheet.formula(row, grid.col(f"free:{key}"), f"=0-{here[f'gpus:{key}']}", -gpus, "n1")
                 sheet.number(row, grid.col(f"rate:{key}"), 0, "usd2")
@@ -264,7 +289,6 @@ class _Hourly:
                 sheet.text(rate_row(grid, "market"), col, SPOT if line.is_spot else FIRM)
                 for rate, column, value, style in (
                     ("gpus", "gpus_per_node", line.node_type.gpus_per_node, "int"),
-                    ("tps", "tps_per_node", places.tps_per_node(line), "n1"),
                     ("held", "held_price", line.offer.held_usd_per_node_h, "usd2"),
                     ("used", "used_price", line.used_usd_per_h, "usd2"),
                     ("energy", "energy_rate", line.energy_usd_per_h, "usd2"),
@@ -272,7 +296,7 @@ class _Hourly:
                 ):
                     sheet.formula(rate_row(grid, rate), col, f"={purchases.ref(column, number)}", value, style)
         for node_type, spot in figures.markets:
-            for part in ("gpus", "free", "rate"):
+            for part in ("gpus", "free", "rate", "tps"):
                 col = grid.col(f"{part}:{market_key(node_type, spot)}")
                 sheet.text(rate_row(grid, "node_type"), col, node_type)
                 sheet.text(rate_row(grid, "market"), col, SPOT if spot else FIRM)
@@ -298,7 +322,7 @@ def fill_hourly(sheet: PlanSheet, places: Places, figures: Figures) -> None:
         freeze=(grid.first, 2),
         repeat=(0, grid.top + 1),
         area=(0, 0, grid.last + 2, grid.col("cost_day")),
-        paper=8 if grid.col("cost_day") > 28 else 9,
+        paper=A3 if grid.col("cost_day") > MOST_COLUMNS_ON_A4 else A4,
     )
 
 

@@ -23,7 +23,6 @@ RATES = (
     ("node_type", "Node type"),
     ("market", "Firm or spot"),
     ("gpus", "GPUs per node"),
-    ("tps", "Goodput of a node, tok/s"),
     ("held", "Held, $/node-h"),
     ("used", "Used, $/node-h"),
     ("energy", "Energy, $/node-h used"),
@@ -91,6 +90,7 @@ def hourly_grid(figures: Figures) -> Grid:
             Col(f"gpus:{key}", name, "GPUs taken", "n1", 11),
             Col(f"free:{key}", name, "GPUs free", "n1", 11),
             Col(f"rate:{key}", name, "$/GPU-h taken", "usd2", 11),
+            Col(f"tps:{key}", name, "tok/s per GPU", "n1", 11),
         ]
     cols += [
         Col(f"limit:{api}:{limit}", f"{api} {limit}", "requests/min" if limit == "max_rpm" else "tok/s", "n1", 12)

@@ -11,7 +11,7 @@ from optimizer.report.constants import TOLERANCE
 from optimizer.report.figures import Figures
 from optimizer.report.formulas import round_up
 from optimizer.report.grid import Col, Grid
-from optimizer.report.sheets.hourly_layout import SPOT, api_limits, market_key, spent_usd_per_h
+from optimizer.report.sheets.hourly_layout import FIRM, SPOT, api_limits, market_key, spent_usd_per_h
 from optimizer.report.writer import PlanSheet
 from optimizer.units import ceil_hedged
 
@@ -164,8 +164,8 @@ def limits(places: Places, figures: Figures) -> list[Limit]:
             - figures.market_gpus.get((node_type, spot, slot), 0.0)
             for slot in range(len(figures.slices))
         )
-        of = f"{node_type}, {SPOT if spot else 'firm'}: GPUs of nodes used less GPUs taken, tightest hour"
-        found.append(Limit("Nodes cover replicas", of, "GPUs free", "0", 0.0, f"MIN({span})", least, low=True))
+        of = f"{node_type} {SPOT if spot else FIRM}, tightest hour"
+        found.append(Limit("GPUs of nodes used: some free", of, "GPUs free", "0", 0.0, f"MIN({span})", least, low=True))
     for place, bought in enumerate(figures.commitments):
         most = max(spent_usd_per_h(figures, bought.discount, slot) for slot in range(len(figures.slices)))
         found.append(

@@ -8,7 +8,7 @@ from optimizer.candidates.option import OperatingPoint, Option
 from optimizer.report.figures import Figures, mtok
 from optimizer.report.formulas import matching
 from optimizer.report.grid import Col, Grid
-from optimizer.report.writer import PlanSheet
+from optimizer.report.writer import A3, PlanSheet
 
 if TYPE_CHECKING:
     from optimizer.report.places import Places
@@ -35,7 +35,7 @@ def options_grid(figures: Figures) -> Grid:
         Col("mtok", "Serves", "M tok/day", "n2", 10),
         Col("replica_h", "Tokens / goodput", "replica-h/day", "n2", 11),
         Col("goodput", "Goodput over its workloads", "tok/s per replica", "n1", 12),
-        Col("flags", "To know", width=44), Col("source", "Source", width=40), Col("as_of", "As of", style="date", width=11),
+        Col("flags", "To know", width=30), Col("source", "Source", width=30), Col("as_of", "As of", style="date", width=11),
     )  # fmt: skip
     return Grid(OPTIONS, _TOP, cols, sum(len(option.points) for option in figures.candidates.options))
 
@@ -66,9 +66,8 @@ def fill_options(sheet: PlanSheet, places: Places, figures: Figures) -> None:
             place += 1
     if not place:
         sheet.text(grid.first + 1, 0, "Nothing was measured that could serve; see Rejections.", fmt=sheet.book.formats.note())
-    for key in ("fits", "used"):
-        sheet.show_flags(grid.first, grid.col(key), grid.last, grid.col(key))
-    sheet.finish(freeze=(grid.first, 3), repeat=(0, grid.top + 1))
+    sheet.show_flags(grid.first, grid.col("fits"), grid.last, grid.col("fits"))
+    sheet.finish(freeze=(grid.first, 3), repeat=(0, grid.top + 1), paper=A3)
     sheet.raw.autofilter(grid.top + 1, 0, grid.last, grid.right)
 
 

@@ -305,6 +305,7 @@ def fill_sizing(sheet: PlanSheet, places: Places, figures: Figures) -> None:
         sheet.width(col, 17)
         sheet.text(_TOP, col, pool.pool.pool, fmt=formats.header("int"))
     last_col = _FIRST_POOL + len(sized) - 1
+    sheet.raw.set_row(places.sizing.row("option"), 44)
     for key, label, unit, _ in ROWS:
         row = places.sizing.row(key)
         if key.startswith("#"):
@@ -326,7 +327,9 @@ def fill_sizing(sheet: PlanSheet, places: Places, figures: Figures) -> None:
             if key in texts and value is not None:
                 sheet.formula(row, col, f"={texts[key]}", value, style)
             elif isinstance(value, str):
-                sheet.text(row, col, value, fmt=formats.custom(align="right", shrink=True))
+                # Option ids have no blanks at which a cell could break them.
+                shown = value.replace("|", " | ") if key == "option" else value
+                sheet.text(row, col, shown, fmt=formats.custom(align="right", text_wrap=True))
             elif value is not None:
                 sheet.number(row, col, value, style)
             else:

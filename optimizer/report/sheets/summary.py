@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from optimizer.report.places import Places
 
 SUMMARY = "Summary"
-_WIDTHS = (30, 14, 11, 13, 13, 13, 13, 13, 14, 14)
+_WIDTHS = (30, 14, 11, 13, 13, 13, 15, 15, 14, 14)
 _LINE_CHARS = 150
 _MOST_LINES = 8
 _MOST_WARNINGS = 7

@@ -42,15 +42,18 @@ class Found:
 
 
 def solve_by_hour(
-    frame: Frame, menus: dict[str, tuple[Menu, ...]], *, gap: float, deadline: float, constant: float
-) -> tuple[Decision | None, float, float]:
-    """Decision, bound and cost without constants; (None, bound, inf) where no plan was found in time.
+    frame: Frame, menus: dict[str, tuple[Menu, ...]], *, gap: float, deadline: float, known_nodes: dict[str, int] | None,
+    known_cost: float, known_bound: float,
+) -> tuple[Decision | None, float]:
+    """A decision cheaper than the known one, or None, and a lower bound on the cost; both with constant costs.
 
-    frame: the whole program, closed; only its relaxation is solved. deadline: of time.perf_counter.
+    frame: the whole program, closed; only its relaxation is solved. deadline: of time.perf_counter. known_nodes: nodes bought in
+    the best plan known, None where there is none; known_cost (inf) and known_bound belong to it.
     """
     prep = frame.prep
+    constant = frame.program.constant_usd_per_day
     relaxed = relaxed_commitments(frame, time_limit_s=max(deadline - time.perf_counter(), 0.0) * _RELAXED_SHARE)
-    found = Found(bound=relaxed.bound)
+    found = Found(bound=max(relaxed.bound, known_bound - constant), value=known_cost - constant)
     master = Master(frame)
     with solver_words_on_stderr(), ThreadPoolExecutor(_THREADS) as threads:
         hours = [Hour(prep, t, menus) for t in range(len(prep.groups))]
@@ -81,8 +84,16 @@ def solve_by_hour(
                 found.value, found.lots = value, lots
                 found.parts = [hour.decision(lots) for hour in hours]
 
-        evaluate(relaxed.lots)
-        prices, box, tried = relaxed.prices, _FIRST_BOX, {tuple(sorted(relaxed.lots.items()))}
+        tried: set[tuple[tuple[str, int], ...]] = set()
+        starts = [relaxed.lots]
+        if known_nodes is not None:
+            lot_nodes = {offer.offer: offer.lot_nodes for offer in prep.offers}
+            starts.insert(0, {name: count // lot_nodes[name] for name, count in known_nodes.items()})
+        for lots in starts:
+            if tuple(sorted(lots.items())) not in tried and not closed() and left_s() > 0:
+                tried.add(tuple(sorted(lots.items())))
+                evaluate(lots)
+        prices, box = relaxed.prices, _FIRST_BOX
         center, center_value = prices, -float("inf")
         number = 0
         while not closed() and left_s() > 0:
@@ -107,9 +118,7 @@ def solve_by_hour(
                 break
             prices = master.next_prices(center, box, time_limit_s=left_s())
             number += 1
-    if not found.parts:
-        return None, found.bound, float("inf")
-    return _joined(found.parts), min(found.bound, found.value), found.value
+    return _joined(found.parts) if found.parts else None, found.bound + constant
 
 
 def _paid(usd_per_lot: dict[str, float], lots: dict[str, int]) -> float:

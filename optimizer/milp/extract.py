@@ -126,10 +126,7 @@ def _use_nodes(
     prep: Prep, program: Program, fleets: dict[tuple[str, int], _Fleet], nodes_new: dict[str, int],
     used: dict[tuple[str, int], int], node_type: str, t: int,
 ) -> None:
-    """Nodes used per offer: what the program paid for, then held nodes that cost nothing extra, as many as the replicas need.
-
-    Replicas that span nodes need theirs in one place: held nodes are taken place by place, the places with most nodes first.
-    """
+    """Nodes used per offer: what the program paid for, then held nodes that cost nothing extra, as many as the replicas need."""
     capacity = prep.capacity_units(node_type)
     firm_units = capacity * prep.fixed_nodes(node_type)
     spot_units = 0
@@ -145,12 +142,34 @@ def _use_nodes(
             paid = program.whole(("used", offer.offer, t))
             used[(offer.offer, t)] = paid
             left -= paid
-        for offer in offers:
-            free = offer.is_held and not use_costs(prep, offer) and prep.groups[t].hour in offer.hours
-            if free and left > 0:
-                held = nodes_new[offer.offer] + prep.case.nodes_existing(offer.offer)
-                used[(offer.offer, t)] = min(left, held)
-                left -= used[(offer.offer, t)]
+        spanning = _spanning_nodes(prep, program, node_type, t)
+        free = [o for o in offers if o.is_held and not use_costs(prep, o) and prep.groups[t].hour in o.hours]
+        # Replicas larger than a node first, each place its own; then as many as are still needed, from anywhere.
+        for offer in sorted(free, key=lambda offer: offer.place not in spanning):
+            wanted = left
+            if offer.place in spanning:
+                here = sum(used[(other.offer, t)] for other in offers if other.place == offer.place)
+                wanted = max(spanning[offer.place] - here, 0)
+            held = nodes_new[offer.offer] + prep.case.nodes_existing(offer.offer)
+            used[(offer.offer, t)] = max(min(wanted, held), 0)
+            left -= used[(offer.offer, t)]
+        for offer in free:
+            held = nodes_new[offer.offer] + prep.case.nodes_existing(offer.offer)
+            more = max(min(left, held - used[(offer.offer, t)]), 0)
+            used[(offer.offer, t)] += more
+            left -= more
+
+
+def _spanning_nodes(prep: Prep, program: Program, node_type: str, t: int) -> dict[tuple[str, str], int]:
+    """Nodes that firm replicas larger than a node take in each place, where several places sell the type."""
+    nodes: dict[tuple[str, str], int] = {}
+    for pool in prep.pools:
+        for k, option in enumerate(pool.options):
+            if option.node_type == node_type and option.spans_nodes:
+                for place in dict.fromkeys(offer.place for offer in prep.firm_offers(node_type)):
+                    replicas = program.whole(("place_firm", pool.pool.pool, k, t, "at", place))
+                    nodes[place] = nodes.get(place, 0) + replicas * option.nodes_per_replica
+    return {place: count for place, count in nodes.items() if count}
 
 
 def _noise_tps(peak_tps: float, demand_tps: float) -> float:

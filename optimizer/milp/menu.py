@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 #: Combinations of loss levels above which a pool is written out in full instead.
 MAX_LEVELS = 1_500
 #: Grid cells x level combinations x slices above which a pool is written out in full instead.
-MAX_MENU_WORK = 40_000_000
+MAX_MENU_WORK = 10_000_000
 
 
 @dataclass(frozen=True)

@@ -28,10 +28,13 @@ from optimizer.plan.plan import Decision, SolveOutcome, SolverInfo, Status
 _TIE_BREAK_ITERATIONS = 2_000
 _TIE_BREAK_NODES = 300
 _TIE_BREAK_COST = 1e-9
-#: Above these, hours are solved apart and tied by prices (by_hour.py); below, the whole program goes to the solver at once.
+#: A menu with more lines than this is written out in full instead.
 _MANY_LINES = 6_000
-_MANY_INTEGERS = 3_000
+#: A program with more whole variables is given to the solver at once for a share of the time only; then hours are solved apart
+#: and tied by prices (by_hour.py), which needs a number of hours to be worth it.
+_MANY_INTEGERS = 600
 _FEW_HOURS = 6
+_AT_ONCE_SHARE = 0.3
 
 
 def solve_case(
@@ -47,21 +50,20 @@ def solve_case(
     limit_s = case.policy.time_limit_s if time_limit_s is None else time_limit_s
     started = time.perf_counter()
     frame, pool_menus = build(case, candidates)
-    if _apart_by_hour(frame):
-        constant = frame.program.constant_usd_per_day
-        deadline = started + limit_s
-        by_hour, least, _ = solve_by_hour(frame, pool_menus, gap=gap, deadline=deadline, constant=constant)
-        if by_hour is not None:
-            cost = price_decision(case, candidates, by_hour).total
-            bound = min(least + constant, cost)
-            return _outcome("optimal" if _is_closed(cost, bound, gap) else "gap_open", by_hour, cost, bound, started)
-    solved = solve(frame.program, gap=gap, time_limit_s=limit_s - (time.perf_counter() - started))
-    if solved.objective is None:
-        return _outcome(solved.status, None, None, None, started)
-    decision = extract(frame, pool_menus)
-    cost = price_decision(case, candidates, decision).total
+    apart = _apart_by_hour(frame)
+    at_once_s = (limit_s * _AT_ONCE_SHARE if apart else limit_s) - (time.perf_counter() - started)
+    solved = solve(frame.program, gap=gap, time_limit_s=at_once_s)
+    if solved.status == "infeasible":
+        return _outcome("infeasible", None, None, None, started)
+    decision = extract(frame, pool_menus) if solved.objective is not None else None
+    cost = price_decision(case, candidates, decision).total if decision is not None else float("inf")
     bound = _bound(frame, solved, cost)
-    closed = _is_closed(cost, bound, gap)
+    if solved.status != "optimal" and apart:
+        first = (decision, cost, bound)
+        decision, cost, bound = _by_hour(case, candidates, frame, pool_menus, first, gap, started + limit_s)
+    if decision is None:
+        return _outcome("no_plan", None, None, bound if bound > 0 else None, started)
+    closed = solved.status == "optimal" or _is_closed(cost, bound, gap)
     if closed and tie_break and solved.iterations <= _TIE_BREAK_ITERATIONS:
         left_s = limit_s - (time.perf_counter() - started)
         decision, cost = _fewest_offers(case, candidates, frame, pool_menus, decision, cost, left_s)
@@ -74,15 +76,30 @@ def _is_closed(cost: float, bound: float, gap: float) -> bool:
 
 
 def _apart_by_hour(frame: Frame) -> bool:
-    """True where hours hang together through commitments only, and the whole program is too large for the solver as one."""
+    """True where hours hang together through commitments only, and the program is large enough for that to be worth using."""
     case = frame.prep.case
     if case.discounts or any(pool.ready_hours for pool in case.pools) or any(row.deferrable_hours for row in case.workloads):
         return False
     if len(frame.prep.groups) < _FEW_HOURS:
         return False
-    lines = sum(1 for key in frame.program.variables if key[0] == "line")
-    others = sum(1 for key, variable in frame.program.variables.items() if variable.cat == "Integer") - lines
-    return lines > _MANY_LINES or others > _MANY_INTEGERS
+    return sum(1 for variable in frame.program.variables.values() if variable.cat == "Integer") > _MANY_INTEGERS
+
+
+def _by_hour(
+    case: Case, candidates: Candidates, frame: Frame, pool_menus: dict[str, tuple[Menu, ...]],
+    first: tuple[Decision | None, float, float], gap: float, deadline: float,
+) -> tuple[Decision | None, float, float]:
+    """The better of what is known and what hours solved apart give, and the better bound."""
+    decision, cost, bound = first
+    known = {row.offer: row.nodes_new for row in decision.nodes_new} if decision is not None else None
+    other, least = solve_by_hour(
+        frame, pool_menus, gap=gap, deadline=deadline, known_nodes=known, known_cost=cost, known_bound=bound
+    )
+    if other is not None:
+        other_cost = price_decision(case, candidates, other).total
+        if other_cost < cost:
+            decision, cost = other, other_cost
+    return decision, cost, min(max(bound, least), cost)
 
 
 def build(case: Case, candidates: Candidates) -> tuple[Frame, dict[str, tuple[Menu, ...]]]:
@@ -96,7 +113,7 @@ def build(case: Case, candidates: Candidates) -> tuple[Frame, dict[str, tuple[Me
         made = None
         if pool.pool.pool in with_menus:
             made = pair_menus(pool, steps) if len(pool.workloads) == 2 else menus(pool, steps)
-        if made is None:
+        if made is None or sum(len(menu.lines) for menu in made) > _MANY_LINES:
             add_explicit_pool(frame, pool)
         else:
             pool_menus[pool.pool.pool] = made
@@ -110,7 +127,7 @@ def build(case: Case, candidates: Candidates) -> tuple[Frame, dict[str, tuple[Me
 
 def _bound(frame: Frame, solved: Solved, cost: float) -> float:
     if solved.bound is None:
-        return 0.0
+        return 0.0  # no cost is negative
     return min(solved.bound + frame.program.constant_usd_per_day, cost)
 
 

@@ -55,8 +55,9 @@ def solve(program: Program, *, gap: float, time_limit_s: float, max_nodes: int |
     if max_nodes is not None:
         options["mip_max_nodes"] = max_nodes
     started = time.perf_counter()
-    with solver_words_on_stderr(), contextlib.suppress(KeyError):
-        # PuLP 3.3.2 has no name for a node limit and raises KeyError after it has stored the values.
+    with solver_words_on_stderr(), contextlib.suppress(KeyError, IndexError):
+        # PuLP 3.3.2 has no name for a node limit and raises KeyError after it has stored the values; and IndexError where HiGHS
+        # gives no row values, as it may for an infeasible program. What HiGHS says is read below, whatever PuLP made of it.
         program.problem.solve(pulp.HiGHS(msg=False, gapRel=gap, gapAbs=1e-9, timeLimit=max(time_limit_s, 0.0), **options))
     seconds = time.perf_counter() - started
     highs = program.problem.solverModel

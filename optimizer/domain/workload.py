@@ -18,7 +18,7 @@ class DayType(Row):
 
 
 class DemandDay(Frozen):
-    """Demand of one workload on one day type: hourly mean output tok/s for hours 0..23, and input tok/s where the forecast has it."""
+    """Demand of one workload on one day type: hourly mean output tok/s of hours 0..23; input tok/s where the forecast has it."""
 
     day_type: str
     output_tps: tuple[float, ...]
@@ -57,7 +57,7 @@ class Workload(Row):
         raise KeyError(day_type)
 
     def input_per_output(self, day_type: str, hour: int) -> float | None:
-        """Input tokens per output token in that hour: from the forecast where it has input, else from the request shape; None if neither.
+        """Input tokens per output token in that hour: from the forecast where it has input, else the request shape; None if neither.
 
         An hour without output has no ratio of its own; the request shape, or else 0, stands in (it multiplies a load of 0).
         """

@@ -27,7 +27,7 @@ class Problem:
     """One thing wrong or doubtful in an input, in words a person in finance can act on.
 
     code: stable identifier in capitals, e.g. MISSING_VALUE. message: what is wrong, with the numbers. fix: what to do.
-    file: as the user gave it. sheet: sheet or catalog name. cell: A1 style or a range; None where the whole sheet or file is meant.
+    file: as the user gave it. sheet: sheet or catalog name. cell: A1 style or a range; None = the whole sheet or file.
     """
 
     code: str

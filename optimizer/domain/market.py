@@ -18,8 +18,8 @@ class Offer(Row):
     """One way to pay for one node type.
 
     held_usd_per_node_h: paid for each node held, in every hour of `hours`. used_usd_per_node_h: paid per node used and hour,
-    divided by effective_frac. upfront_usd_per_node: spread over term_months. lot_nodes, min_nodes, max_nodes bind nodes_new of held offers;
-    max_nodes of on_demand and spot caps the nodes used in each hour.
+    divided by effective_frac. upfront_usd_per_node: spread over term_months. lot_nodes, min_nodes, max_nodes bind nodes_new of
+    held offers; max_nodes of on_demand and spot caps the nodes used in each hour.
     """
 
     offer: str

@@ -57,7 +57,7 @@ class Workload(Row):
         raise KeyError(day_type)
 
     def input_per_output(self, day_type: str, hour: int) -> float | None:
-        """Input tokens per output token in that hour: from the forecast where it has input, else the request shape; None if neither.
+        """Input tokens per output token in that hour: of the forecast where it has input, else of the request shape, else None.
 
         An hour without output has no ratio of its own; the request shape, or else 0, stands in (it multiplies a load of 0).
         """

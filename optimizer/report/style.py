@@ -32,18 +32,20 @@ Role = Literal["calc", "cross", "input", "decision", "total"]
 
 @dataclass(frozen=True)
 class Paint:
-    """How a purchase type is drawn in charts: solid colour, or a pattern of colour on paper."""
+    """How a purchase type is drawn in charts: solid colour (thinned by `clear` percent), or a pattern of colour on paper."""
 
     colour: str
     pattern: str = ""
     paper: str = "#FFFFFF"
+    clear: int = 0
 
 
 PAINTS: dict[str, Paint] = {
-    "owned": Paint("#0072B2"),
+    # Thinned, so that the lines over it are seen in greyscale too.
+    "owned": Paint("#0072B2", clear=20),
     "reserved": Paint("#56B4E9"),
     "flex": Paint("#009E73", "wide_upward_diagonal", "#BFE6DA"),
-    "on_demand": Paint("#E69F00"),
+    "on_demand": Paint("#E69F00", "dark_horizontal", "#FFE3A8"),
     "spot": Paint("#F0E442", "small_check", "#8F8720"),
     "api": Paint("#CC79A7", "wide_downward_diagonal", "#F3DEEA"),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from optimizer.errors import ProblemList
@@ -117,7 +117,8 @@ class ColumnLoader:
         cells = [grid.cell(row.row, column) if (row.row, column) in grid.cells else None for row in rows.hours]
         skipped = self._outside_day(rows)
         read = read_numbers([cell if cell is not None else Cell(0.0) for cell in cells], self.options.locale)
-        missing = [index for index, cell in enumerate(cells) if cell is None and index not in skipped]
+        empty = [index for index, cell in enumerate(cells) if cell is None and index not in skipped]
+        missing = empty if not pick.is_input else self._input_missing(pick, rows, empty, cells)
         for index in missing[:LISTED_MAX]:
             more = f" (as are {len(missing) - LISTED_MAX} more hours)" if len(missing) > LISTED_MAX else ""
             self._error(
@@ -140,10 +141,23 @@ class ColumnLoader:
                 "Convert the column to numbers.",
                 self._at(rows.hours[read.texts[0]].row, column),
             )
-        if missing:
-            values = tuple(None if index in missing else value for index, value in enumerate(read.values))
+        if empty:
+            without = frozenset(empty)
+            values = tuple(None if index in without else value for index, value in enumerate(read.values))
             return NumberColumn(values, read.problems, read.texts, read.percent)
         return read
+
+    def _input_missing(self, pick: Pick, rows: Rows, empty: list[int], cells: Sequence[Cell | None]) -> list[int]:
+        """The empty input cells that lack a number: in the long form a workload without any input has none to lack."""
+        columns = self.table.of("workload")
+        if pick.workload or not columns:
+            return empty
+
+        def named(index: int) -> str:
+            return str(self.table.grid.filled(rows.hours[index].row, columns[0].column).value or "").strip()
+
+        stated = {named(index) for index, cell in enumerate(cells) if cell is not None}
+        return [index for index in empty if named(index) in stated]
 
     def _outside_day(self, rows: Rows) -> frozenset[int]:
         """Rows that --day leaves out: what is wrong there does not matter."""

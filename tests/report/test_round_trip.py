@@ -55,3 +55,25 @@ def test_a_single_day_stays_a_single_day(tmp_path: Path) -> None:
     """Without a DayTypes sheet none is written, so that the warning about a single day comes again."""
     _, again = read_back("seed1", tmp_path)
     assert all(day.origin.sheet is None for day in again.day_types)
+
+
+def test_input_of_one_workload_alone_comes_back(tmp_path: Path) -> None:
+    """The column of input is empty for the other workload, which has none."""
+    case = plans.api_alone().case
+    assert case is not None
+    first = case.workloads[0]
+    demand = tuple(day.model_copy(update={"input_tps": None}) for day in first.demand)
+    second = first.model_copy(update={"workload": "other", "demand": demand})
+    apis = tuple(row.model_copy(update={"max_output_tps": None, "max_input_tps": None, "max_total_tps": None, "max_rpm": None})
+                 for row in case.api_prices)  # fmt: skip
+    built = plans.api_only()
+    flows = built.decision.overflows
+    twice = (*flows, *(flow.model_copy(update={"workload": "other"}) for flow in flows))
+    both = built._replace(
+        case=case.model_copy(update={"workloads": (first, second), "api_prices": apis}),
+        decision=built.decision.model_copy(update={"overflows": twice}),
+    )
+    path = tmp_path / "plan.xlsx"
+    path.write_bytes(plan_workbook_bytes(plans.result_of(both)))
+    again = load_case(path, LoadOptions(catalogs="none")).case
+    assert [row.demand for row in again.workloads] == [first.demand, second.demand]

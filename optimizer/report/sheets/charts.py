@@ -33,11 +33,11 @@ def capacity_chart(sheet: PlanSheet, places: Places, figures: Figures) -> Any:
         if paint.pattern:
             series["pattern"] = {"pattern": paint.pattern, "fg_color": paint.colour, "bg_color": paint.paper}
         else:
-            series["fill"] = {"color": paint.colour}
+            series["fill"] = {"color": paint.colour, "transparency": paint.clear}
         columns.add_series(series)
     lines = workbook.add_chart({"type": "line"})
     for key, name, colour, dash, width in (
-        ("need", "Need with headroom", NEED_INK, "dash", 1.75),
+        ("need", "Need with headroom", NEED_INK, "dash", 2.25),
         ("demand", "Demand", DEMAND_INK, "solid", 2.5),
     ):
         col = grid.col(key)

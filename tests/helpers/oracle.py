@@ -70,7 +70,7 @@ class Rows:
         self.row_low.append(low)
         self.row_high.append(high)
 
-    def solve(self, time_limit_s: float) -> tuple[float, np.ndarray[Any, Any]] | None:
+    def solve(self, time_limit_s: float, *, presolve: bool = False) -> tuple[float, np.ndarray[Any, Any]] | None:
         """(cost, columns) of a proven optimum, or None where there is no solution."""
         self.row([(self.column(0.0), 1.0)])  # a program has at least a column and an entry
         rows, columns, factors = zip(*self.entries, strict=True)
@@ -81,7 +81,7 @@ class Rows:
             bounds=Bounds(np.array(self.low), np.array(self.high)),
             constraints=LinearConstraint(matrix, np.array(self.row_low), np.array(self.row_high)),
             # no presolve: with it scipy 1.17.1 called 696.024 optimal where a plan of 622.944 exists; without it is as quick
-            options={"mip_rel_gap": 0.0, "time_limit": time_limit_s, "presolve": False},
+            options={"mip_rel_gap": 0.0, "time_limit": time_limit_s, "presolve": presolve},
         )
         if result.status == 2:
             return None

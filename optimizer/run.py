@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,7 +25,10 @@ CANNOT_WRITE = "CANNOT_WRITE"
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """What `plan` was asked. output: workbook to write, None = none. command: as typed, for the log."""
+    """What `plan` was asked. output: workbook to write, None = none. command: as typed, for the log.
+
+    solver: one of `solvers()`. watch: told (best $/day, bound $/day, seconds) while solving; Ctrl-C then keeps the best plan.
+    """
 
     forecast: str
     load: LoadOptions
@@ -32,6 +36,8 @@ class PlanRequest:
     baselines: bool = True
     force: bool = False
     command: str = ""
+    solver: str = "HiGHS"
+    watch: Callable[[float | None, float | None, float], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,13 @@ def run_check(forecast: str, options: LoadOptions) -> CheckResult:
     return CheckResult(checked.demand, tuple(demand_lines(checked.demand)), warnings, errors, assumptions)
 
 
+def solvers() -> tuple[str, ...]:
+    """Names that `--solver` takes here, as PuLP knows them and without its prefixes."""
+    from optimizer.milp.solver import available_solvers
+
+    return tuple(name.removeprefix("PULP_").removesuffix("_CMD") for name in available_solvers())
+
+
 def run_plan(request: PlanRequest) -> PlanResult:
     """Load, find candidates, solve, audit, price, compare with the baselines, and write the workbook.
 
@@ -91,7 +104,7 @@ def run_plan(request: PlanRequest) -> PlanResult:
         return PlanResult(status="refused", run=run, warnings=(*warnings, *refused.warnings), errors=refused.errors)
     case = loaded.case
     warnings = (*warnings, *candidates.warnings)
-    outcome = solve_case(case, candidates)
+    outcome = solve_case(case, candidates, solver=request.solver, watch=request.watch)
     run = replace(run, start_date=case.policy.start_date, inputs=case.inputs, solver=outcome.solver)
     if outcome.decision is None:
         limits = explain(case, candidates) if outcome.status == "infeasible" else ()

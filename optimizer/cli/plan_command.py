@@ -30,14 +30,11 @@ _EXIT = {
 @click.option("--json", "as_json", is_flag=True, help="The whole result as one JSON object on stdout.")
 @click.option("--gap", type=Finite(0, 1), metavar="SHARE", help="Relative gap that counts as optimal; 0 = full proof.")
 @click.option("--time-limit", type=Finite(0), metavar="SECONDS", help="Time for building and solving.")
-@click.option(
-    "--solver", type=click.Choice(["HiGHS"], case_sensitive=False), default="HiGHS", show_default=True, expose_value=False,
-    help="Solver to use.",
-)
+@click.option("--solver", default="HiGHS", show_default=True, metavar="NAME", help="Solver to use: any that PuLP finds here.")
 @click.option("--no-baselines", is_flag=True, help="Skip what people would do without a plan.")
 @click.option("--force", is_flag=True, help="Overwrite an output file that is not a fleetsheet plan.")
 @case_options
-def plan(forecast: str, output: str | None, as_json: bool, no_baselines: bool, force: bool, **chosen: Any) -> None:
+def plan(forecast: str, output: str | None, as_json: bool, solver: str, no_baselines: bool, force: bool, **chosen: Any) -> None:
     """Prove the cheapest mix of owned, reserved, on-demand, spot and API capacity that serves FORECAST.
 
     \b
@@ -45,14 +42,15 @@ def plan(forecast: str, output: str | None, as_json: bool, no_baselines: bool, f
     fleetsheet plan demand.xlsx --model MiniMax-M2.5 --input-tokens 1024 --output-tokens 1024 --ttft-ms 1000 --tpot-ms 30
     """
     with show.faults_as_sentences():
-        from optimizer.run import PlanRequest, run_plan
+        from optimizer.run import PlanRequest, run_plan, solvers
 
-        request = PlanRequest(
-            forecast=forecast, load=load_options(chosen), output=output, baselines=not no_baselines, force=force,
-            command=shlex.join(["fleetsheet", *sys.argv[1:]]),
-        )
-        with show.progress(f"planning {forecast}"):
-            result = run_plan(request)
+        if solver.casefold() not in (name.casefold() for name in solvers()):
+            raise click.BadParameter(f"{solver!r} is not found here; there are {', '.join(solvers())}", param_hint="--solver")
+        with show.progress(f"planning {forecast}") as watch:
+            result = run_plan(PlanRequest(
+                forecast=forecast, load=load_options(chosen), output=output, baselines=not no_baselines, force=force,
+                command=shlex.join(["fleetsheet", *sys.argv[1:]]), solver=solver, watch=watch,
+            ))
         if as_json:
             from optimizer.report.json_result import plan_json
 

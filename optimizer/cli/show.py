@@ -8,7 +8,7 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
 import click
@@ -104,12 +104,22 @@ def faults_as_sentences() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def progress(text: str) -> Iterator[None]:
-    """A spinner on stderr while something long runs; nothing where stderr is no terminal."""
+def progress(text: str) -> Iterator[Callable[[float | None, float | None, float], None] | None]:
+    """A spinner on stderr while something long runs, with best plan, bound and gap as they are told; None where stderr is no
+    terminal. While it runs, Ctrl-C ends the search with the best plan so far."""
     if not sys.stderr.isatty():
-        yield
+        yield None
         return
     from rich.console import Console
 
-    with Console(stderr=True).status(text):
-        yield
+    with Console(stderr=True).status(text) as status:
+
+        def watch(best: float | None, bound: float | None, seconds: float) -> None:
+            if best is None or bound is None or best <= 0:
+                status.update(f"{text}: no plan yet, {seconds:,.0f} s")
+                return
+            gap = max(best - bound, 0.0) / best
+            found = f"{best:,.2f} a day, none below {bound:,.2f}, gap {gap:.2%}"
+            status.update(f"{text}: {found}, {seconds:,.0f} s (Ctrl-C keeps it)")
+
+        yield watch

@@ -19,7 +19,7 @@ from optimizer.milp.menu_pairs import pair_menus
 from optimizer.milp.menu_rows import add_menu_pool
 from optimizer.milp.prep import prepare, settle_spot_modes
 from optimizer.milp.program import Term
-from optimizer.milp.solver import Solved, pulp_version, solve, solver_version
+from optimizer.milp.solver import HIGHS, Solved, Watch, pulp_version, solve, solver_version
 from optimizer.plan.ledger import price_decision
 from optimizer.plan.plan import Decision, SolveOutcome, SolverInfo, Status
 
@@ -38,23 +38,26 @@ _AT_ONCE_SHARE = 0.3
 
 
 def solve_case(
-    case: Case, candidates: Candidates, *, gap: float | None = None, time_limit_s: float | None = None, tie_break: bool = True
+    case: Case, candidates: Candidates, *, gap: float | None = None, time_limit_s: float | None = None, tie_break: bool = True,
+    solver: str = HIGHS, watch: Watch | None = None,
 ) -> SolveOutcome:
     """The cheapest plan of the case and its proof.
 
     gap: relative gap that counts as optimal, 0 asks for a full proof (default: the policy's). time_limit_s: wall seconds for
     building and solving (default: the policy's). tie_break: among plans of equal cost prefer the one with fewest offers in use.
+    solver: one that PuLP finds. watch: told how far the search is (best cost, bound, seconds); Ctrl-C then ends it with its best.
     The cost is recomputed from the decision; the bound holds for the whole program.
     """
     gap = case.policy.gap if gap is None else gap
     limit_s = case.policy.time_limit_s if time_limit_s is None else time_limit_s
     started = time.perf_counter()
     frame, pool_menus = build(case, candidates)
-    apart = _apart_by_hour(frame)
+    apart = solver.casefold() == HIGHS.casefold() and _apart_by_hour(frame)
     at_once_s = (limit_s * _AT_ONCE_SHARE if apart else limit_s) - (time.perf_counter() - started)
-    solved = solve(frame.program, gap=gap, time_limit_s=at_once_s)
+    shown = _with_constant(watch, frame) if watch is not None else None
+    solved = solve(frame.program, gap=gap, time_limit_s=at_once_s, solver=solver, watch=shown)
     if solved.status == "infeasible":
-        return _outcome("infeasible", None, None, None, started)
+        return _outcome("infeasible", None, None, None, started, solver)
     decision = extract(frame, pool_menus) if solved.objective is not None else None
     cost = price_decision(case, candidates, decision).total if decision is not None else float("inf")
     bound = _bound(frame, solved, cost)
@@ -62,13 +65,22 @@ def solve_case(
         first = (decision, cost, bound)
         decision, cost, bound = _by_hour(case, candidates, frame, pool_menus, first, gap, started + limit_s)
     if decision is None:
-        return _outcome("no_plan", None, None, bound if bound > 0 else None, started)
+        return _outcome("no_plan", None, None, bound if bound > 0 else None, started, solver)
     closed = solved.status == "optimal" or _is_closed(cost, bound, gap)
-    if closed and tie_break and solved.iterations <= _TIE_BREAK_ITERATIONS:
+    if closed and tie_break and solver.casefold() == HIGHS.casefold() and solved.iterations <= _TIE_BREAK_ITERATIONS:
         left_s = limit_s - (time.perf_counter() - started)
         decision, cost = _fewest_offers(case, candidates, frame, pool_menus, decision, cost, left_s)
         bound = min(bound, cost)
-    return _outcome("optimal" if closed else "gap_open", decision, cost, bound, started)
+    return _outcome("optimal" if closed else "gap_open", decision, cost, bound, started, solver)
+
+
+def _with_constant(watch: Watch, frame: Frame) -> Watch:
+    constant = frame.program.constant_usd_per_day
+
+    def shown(best: float | None, bound: float | None, seconds: float) -> None:
+        watch(None if best is None else best + constant, None if bound is None else bound + constant, seconds)
+
+    return shown
 
 
 def _is_closed(cost: float, bound: float, gap: float) -> bool:
@@ -131,13 +143,18 @@ def _bound(frame: Frame, solved: Solved, cost: float) -> float:
     return min(solved.bound + frame.program.constant_usd_per_day, cost)
 
 
-def _outcome(status: str, decision: Decision | None, cost: float | None, bound: float | None, started: float) -> SolveOutcome:
+def _outcome(
+    status: str, decision: Decision | None, cost: float | None, bound: float | None, started: float, solver: str
+) -> SolveOutcome:
     names: dict[str, Status] = {
         "optimal": "optimal", "gap_open": "gap_open", "no_plan": "no_plan", "infeasible": "infeasible",
     }
     return SolveOutcome(
         status=names[status], decision=decision, cost_usd_per_day=cost, bound_usd_per_day=bound,
-        solver=SolverInfo(name="HiGHS", version=solver_version(), seconds=time.perf_counter() - started, pulp=pulp_version()),
+        solver=SolverInfo(
+            name=solver, version=solver_version() if solver.casefold() == HIGHS.casefold() else "",
+            seconds=time.perf_counter() - started, pulp=pulp_version(),
+        ),
     )
 
 

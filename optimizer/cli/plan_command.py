@@ -44,12 +44,13 @@ def plan(forecast: str, output: str | None, as_json: bool, solver: str, no_basel
     with show.faults_as_sentences():
         from optimizer.run import PlanRequest, run_plan, solvers
 
-        if solver.casefold() not in (name.casefold() for name in solvers()):
-            raise click.BadParameter(f"{solver!r} is not found here; there are {', '.join(solvers())}", param_hint="--solver")
+        named = {name.casefold(): name for name in solvers()}
+        if solver.casefold() not in named:
+            raise click.BadParameter(f"{solver!r} is not found here; there are {', '.join(named.values())}", param_hint="--solver")
         with show.progress(f"planning {forecast}") as watch:
             result = run_plan(PlanRequest(
                 forecast=forecast, load=load_options(chosen), output=output, baselines=not no_baselines, force=force,
-                command=shlex.join(["fleetsheet", *sys.argv[1:]]), solver=solver, watch=watch,
+                command=shlex.join(["fleetsheet", *sys.argv[1:]]), solver=named[solver.casefold()], watch=watch,
             ))
         if as_json:
             from optimizer.report.json_result import plan_json

@@ -46,7 +46,8 @@ def plan(forecast: str, output: str | None, as_json: bool, solver: str, no_basel
 
         named = {name.casefold(): name for name in solvers()}
         if solver.casefold() not in named:
-            raise click.BadParameter(f"{solver!r} is not found here; there are {', '.join(named.values())}", param_hint="--solver")
+            known = ", ".join(named.values())
+            raise click.BadParameter(f"{solver!r} is not found here; there are {known}", param_hint="--solver")
         with show.progress(f"planning {forecast}") as watch:
             result = run_plan(PlanRequest(
                 forecast=forecast, load=load_options(chosen), output=output, baselines=not no_baselines, force=force,

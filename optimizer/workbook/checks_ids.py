@@ -151,6 +151,7 @@ def _check_pools(inputs: Inputs, names: ModelNames, problems: ProblemList) -> No
     for row in inputs.of(POOLS).rows:
         _check_names(row, "node_types", NODE_TYPES, node_types, "UNKNOWN_NODE_TYPE", problems)
         _check_names(row, "fixed_node_type", NODE_TYPES, node_types, "UNKNOWN_NODE_TYPE", problems)
+        _check_quota_sold(row, inputs, problems)
         if row["pool"] is not None and row["pool"] not in by_pool:
             _pool_without_workload(row, problems)
     for pool, rows in by_pool.items():
@@ -162,6 +163,17 @@ def _check_pools(inputs: Inputs, names: ModelNames, problems: ProblemList) -> No
                            **list(models.values())[1].place("model"))
     for row in inputs.of(CONTINGENCIES).rows:
         _check_names(row, "pool", POOLS, pools, "UNKNOWN_POOL", problems)
+
+
+def _check_quota_sold(row: TableRow, inputs: Inputs, problems: ProblemList) -> None:
+    """A standing quota of a node type of which there is no firm offer makes every plan impossible."""
+    node_type, offers = row["fixed_node_type"], inputs.of(OFFERS)
+    if not row["fixed_nodes"] or node_type is None or not offers.usable:
+        return
+    if not any(offer["node_type"] == node_type and offer["purchase"] != "spot" for offer in offers.rows):
+        problems.warn("FIXED_NODES_NOT_SOLD", f"Pool {row['pool']} has a standing quota of {row['fixed_nodes']} nodes {node_type}, "
+                      "and no offer sells them (spot does not count).", "Add an offer of the node type, or empty fixed_nodes.",
+                      **row.place("fixed_nodes"))
 
 
 def _pool_without_workload(row: TableRow, problems: ProblemList) -> None:

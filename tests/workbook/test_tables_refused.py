@@ -264,6 +264,16 @@ def test_a_quota_of_an_unknown_type() -> None:
     assert only_error(tables) == ("UNKNOWN_NODE_TYPE", "Pools", cell_of(tables, "Pools", "fixed_node_type"))
 
 
+def test_a_quota_that_nobody_sells_is_worth_a_word() -> None:
+    tables = small_tables()
+    tables["NodeTypes"].append({**tables["NodeTypes"][0], "node_type": "bench", "gpu": "Z"})
+    tables["Pools"].append({"pool": "lab", "kind": "experiments", "fixed_nodes": 2, "fixed_node_type": "bench"})
+    where = cell_of(tables, "Pools", "fixed_nodes", 1)
+    assert [(warning.code, warning.cell) for warning in load_tables(tables).warnings] == [("FIXED_NODES_NOT_SOLD", where)]
+    tables["Offers"].append({**tables["Offers"][1], "offer": "bench by the hour", "node_type": "bench"})
+    assert load_tables(tables).warnings == ()
+
+
 def test_a_quota_of_no_nodes_is_a_statement_too() -> None:
     tables = small_tables()
     tables["Pools"][0].update(fixed_nodes=0, fixed_node_type="80gx2")

@@ -171,8 +171,8 @@ def _check_quota_sold(row: TableRow, inputs: Inputs, problems: ProblemList) -> N
     if not row["fixed_nodes"] or node_type is None or not offers.usable:
         return
     if not any(offer["node_type"] == node_type and offer["purchase"] != "spot" for offer in offers.rows):
-        problems.warn("FIXED_NODES_NOT_SOLD", f"Pool {row['pool']} has a standing quota of {row['fixed_nodes']} nodes {node_type}, "
-                      "and no offer sells them (spot does not count).", "Add an offer of the node type, or empty fixed_nodes.",
+        message = f"Pool {row['pool']} has a quota of {row['fixed_nodes']} nodes {node_type}, which no offer sells (spot apart)."
+        problems.warn("FIXED_NODES_NOT_SOLD", message, "Add an offer of the node type, or empty fixed_nodes.",
                       **row.place("fixed_nodes"))
 
 

@@ -42,6 +42,7 @@ HEADER_ROW = 4
 _FILE = Col("file", "file", width=24)
 _ROW = Col("row", "row", style="plain", width=6)
 _NUMERIC = frozenset({"number", "whole", "fraction", "occupancy"})
+_WIDEST_NAME = 40.0
 _WIDE = frozenset({"source", "evidence", "config", "meaning"})
 #: Never written back: their rows are in the sheets already, and would be added twice.
 _LEFT_OUT_POLICY = frozenset({"catalogs_add"})
@@ -238,6 +239,14 @@ def _policy_table(case: Case) -> InputTable:
     return InputTable(POLICY, grid, tuple(found), (("", None),) * len(found), keys)
 
 
+def _fitting(table: InputTable, col: Col) -> float:
+    """Width for the longest text of a column of names, within reason."""
+    if col.style != "text" or col.key in _WIDE:
+        return col.width
+    longest = max((len(str(values.get(col.key) or "")) for values in table.rows), default=0)
+    return max(col.width, min(_WIDEST_NAME, longest + 2.0))
+
+
 def fill_input_table(sheet: PlanSheet, table: InputTable) -> None:
     """Write one input table: units over the header, inputs unlocked, provenance in grey."""
     sheet.title(table.table.sheet, table.table.meaning)
@@ -245,6 +254,8 @@ def fill_input_table(sheet: PlanSheet, table: InputTable) -> None:
     for col in grid.cols:
         if col.unit:
             sheet.text(grid.top - 1, grid.col(col.key), col.unit, fmt=sheet.book.formats.unit(col.style))
+    for col in grid.cols:
+        sheet.width(grid.col(col.key), _fitting(table, col))
     sheet.header(grid)
     known = {column.key for column in table.table.columns}
     for place, values in enumerate(table.rows):

@@ -25,7 +25,7 @@ DECISION_FILL = "#DDEBF7"
 GOOD_INK, GOOD_FILL = "#1B5E20", "#D5EDDA"
 ALARM_INK, ALARM_FILL = "#9C0006", "#F8C9C4"
 CAUTION_FILL = "#FFF1D0"
-DEMAND_INK, NEED_INK = "#000000", "#D55E00"
+DEMAND_INK, NEED_INK = "#000000", "#9A3B00"
 
 Role = Literal["calc", "cross", "input", "decision", "total"]
 
@@ -43,7 +43,7 @@ class Paint:
 PAINTS: dict[str, Paint] = {
     # Thinned, so that the lines over it are seen in greyscale too.
     "owned": Paint("#0072B2", clear=20),
-    "reserved": Paint("#56B4E9"),
+    "reserved": Paint("#56B4E9", clear=45),
     "flex": Paint("#009E73", "wide_upward_diagonal", "#BFE6DA"),
     "on_demand": Paint("#E69F00", "dark_horizontal", "#FFE3A8"),
     "spot": Paint("#F0E442", "small_check", "#8F8720"),

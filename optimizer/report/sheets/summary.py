@@ -261,7 +261,7 @@ def _charts(sheet: PlanSheet, places: Places, figures: Figures, row: int) -> int
             "y_offset": 4,
             "object_position": 2,
             "description": "Stacked columns of capacity by purchase type in tokens per second for each hour, "
-            "a black line of demand, an orange dashed line of need with headroom. Data: Hourly.",
+            "a black line of demand, a brown dashed line of need with headroom. Data: Hourly.",
         },
     )
     sheet.raw.insert_chart(

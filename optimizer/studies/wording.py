@@ -1,0 +1,47 @@
+"""Figures and hours as studies put them into sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from optimizer.domain.hours import format_hours
+
+
+def number(value: float) -> str:
+    """A figure with thousands separators and no more digits than say something.
+
+    >>> number(24.0), number(14.3), number(12800.0), number(0.333333)
+    ('24', '14.3', '12,800', '0.3333')
+    """
+    rounded = round(value, 6)
+    if rounded == int(rounded):
+        return f"{int(rounded):,}"
+    if abs(rounded) >= 1000:
+        return f"{rounded:,.0f}"
+    return f"{rounded:.4g}"
+
+
+def share(value: float) -> str:
+    """A share in percent.
+
+    >>> share(0.08), share(0.0825), share(1.0)
+    ('8 %', '8.25 %', '100 %')
+    """
+    return f"{number(round(100 * value, 3))} %"
+
+
+def hours_words(hours: Mapping[str, Iterable[int]]) -> str:
+    """Hours by day type as windows of the clock; the day type is named where there are several.
+
+    >>> hours_words({"day": {13, 14, 15}}), hours_words({"weekday": {22, 23, 0}, "weekend": {9}})
+    ('13:00-16:00', 'weekday 22:00-1:00, weekend 9:00-10:00')
+    """
+    spans = {day: frozenset(found) for day, found in hours.items()}
+    words = []
+    for day, found in spans.items():
+        if found:
+            windows = ", ".join(
+                "-".join(f"{edge}:00" for edge in window.split("-")) for window in format_hours(found).split(";")
+            )
+            words.append(windows if len(spans) == 1 else f"{day} {windows}")
+    return ", ".join(words)

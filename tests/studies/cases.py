@@ -1,0 +1,58 @@
+"""Cases that can be worked out by hand: one pool on one node type of 8 GPUs, one replica a node, goodput 2,400 tok/s."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from optimizer.domain.case import Case
+from tests.helpers.refcase import case_from_tables
+
+Tables = dict[str, list[dict[str, Any]]]
+SOURCE = {"source": "hand", "as_of": "2026-11-01"}
+REPLICA_TPS = 2400.0
+#: Six replicas, with 1,600 tok/s to spare.
+PEAK = [12_800.0] * 24
+
+
+def replicas(*counts: float, rest: float = 0.0) -> list[float]:
+    """Demand that takes so many replicas hour by hour; `rest` in the hours that follow."""
+    listed = [*counts, *[rest] * (24 - len(counts))]
+    return [count * REPLICA_TPS for count in listed]
+
+
+def offer(name: str = "flat", purchase: str = "reserved", **fields: Any) -> dict[str, Any]:
+    """$20 per node-hour held, or $30 used on demand and $9 on spot."""
+    price: dict[str, Any] = {"held_usd_per_node_h": 20.0, "term_months": 12}
+    if purchase in {"on_demand", "spot"}:
+        price = {"used_usd_per_node_h": 30.0 if purchase == "on_demand" else 9.0}
+    return {"offer": name, "node_type": "b300x8", "purchase": purchase, **price, **SOURCE, **fields}
+
+
+def case(demand: list[float], **tables: Any) -> Case:
+    """The case; a keyword replaces a whole table."""
+    found: Tables = {
+        "Demand": [{"workload": "chat", "hour": hour, "output_tps": tps} for hour, tps in enumerate(demand)],
+        "Workloads": [workload()],
+        "Pools": [{"pool": "chat", "kind": "interactive"}],
+        "Contingencies": [],
+        "NodeTypes": [
+            {"node_type": "b300x8", "gpu": "B300", "gpus_per_node": 8, "gpu_memory_gb": 288.4, "node_kw": 14.3},
+            {"node_type": "h200x8", "gpu": "H200", "gpus_per_node": 8, "gpu_memory_gb": 151.4, "node_kw": 10.2},
+        ],
+        "Models": [{"model": "m", "precision": "fp8", "weights_gb": 760, "kv_gb_per_seq": 1.0}],
+        "Goodput": [goodput("B300", REPLICA_TPS)],
+        "Offers": [offer()],
+        "ApiPrices": [],
+        "Sites": [],
+        "Policy": [{"key": "gap", "value": 0.0}],
+    }
+    found.update(tables)
+    return case_from_tables(found)
+
+
+def workload(**fields: Any) -> dict[str, Any]:
+    return {"workload": "chat", "pool": "chat", "model": "m", "precision": "fp8", **fields}
+
+
+def goodput(gpu: str, tps: float) -> dict[str, Any]:
+    return {"model": "m", "precision": "fp8", "gpu": gpu, "gpus_per_replica": 8, "output_tps": tps, **SOURCE}

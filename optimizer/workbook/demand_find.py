@@ -411,7 +411,13 @@ def _mostly_numbers(grid: Grid, column: int, rows: tuple[int, ...]) -> bool:
         for cell in filled
         if not isinstance(cell.value, str) or re.search(r"\d", clean(cell.value)) or cell.formula or cell.error
     ]
-    return bool(filled) and 2 * len(good) >= len(filled)
+    return 2 * len(good) >= len(filled) if filled else _awaits_numbers(grid, column, rows)
+
+
+def _awaits_numbers(grid: Grid, column: int, rows: tuple[int, ...]) -> bool:
+    """True for a first column beside the hours in a table that nobody has filled in."""
+    first = min(column for row in rows for column in grid.rows.get(row, []))
+    return column == first + 1 and not any((row, other) in grid.cells for row in rows for other in grid.columns if other > first)
 
 
 def is_numeric_column(table: Table, column: Column) -> bool:

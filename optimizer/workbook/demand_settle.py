@@ -9,6 +9,7 @@ from optimizer.errors import ProblemList
 from optimizer.workbook.book import Book, Cell
 from optimizer.workbook.demand_find import Column, Table
 from optimizer.workbook.demand_grid import grid_of
+from optimizer.workbook.demand_multiples import Multiple, multiple_in_header, noted_multiples
 from optimizer.workbook.demand_numbers import format_scale, format_words
 from optimizer.workbook.demand_units import KNOWN_UNITS, Unit, UnitFound, find_unit, parse_unit
 from optimizer.workbook.demand_words import clean, words
@@ -32,6 +33,7 @@ class UnitSettler:
                     file=book.file,
                 )
         self.labelled = _labelled_unit(table)
+        self._notes_checked = False
 
     def settle(self, column: Column, unit_column: Sequence[Cell] = ()) -> Unit | None:
         """The unit of that column; None with an error in `problems`. unit_column: cells of a column headed Unit, in the rows
@@ -68,10 +70,12 @@ class UnitSettler:
             else:
                 named = f"header {column.header!r} states" if column.header else "nothing beside the numbers states"
                 again = f"--range {self.options.range} " if self.options.range else ""
+                empty = _empty_unit_cell(self.table)
+                where = f"in {empty}" if empty else "in the header"
                 self._error(
                     "UNIT_MISSING",
                     f"{named} no unit.",
-                    f"Say {again}--unit tok/s (or {KNOWN_UNITS[7:40]}, ...), or write it in the header.",
+                    f"Say {again}--unit tok/s (or {', '.join(KNOWN_UNITS.split(', ')[1:5])}, ...), or write it {where}.",
                     at,
                 )
             return None
@@ -80,7 +84,31 @@ class UnitSettler:
             said = "; ".join(f"{where} says {unit.label}" for where, unit in sources)
             self._error("UNIT_CONFLICT", f"the unit is stated twice and differs: {said}.", self._conflict_fix(sources), at)
             return None
-        return sources[0][1]
+        settled = sources[0][1]
+        return settled if self._multiples_agree(column, settled) else None
+
+    def _multiples_agree(self, column: Column, unit: Unit) -> bool:
+        """Whether every multiple that stands beside the numbers, and not in their unit, is the one of the unit."""
+        stated: list[Multiple] = []
+        # What may be a multiple or a name is settled by --unit.
+        settled = column.unit.unit is not None or (bool(column.unit.unclear) and self.said is not None)
+        in_header = None if settled else multiple_in_header(column.header)
+        if in_header is not None:
+            stated.append(Multiple(self.table.grid.at(*column.header_at), *in_header))
+        if self.said is None and not self._notes_checked:
+            self._notes_checked = True
+            stated += noted_multiples(self.table)
+        other = next((each for each in stated if each.scale != unit.scale), None)
+        if other is None:
+            return True
+        settle = f"take it out, or say --unit '{unit.label}'" if in_header is None else "take it out of the header"
+        self._error(
+            "UNIT_CONFLICT",
+            f"{other.text!r} names a multiple, and the unit of the demand is {unit.label}.",
+            f"Write the unit with its multiple, for instance `k tok/s`; or, if the numbers are in {unit.label}, {settle}.",
+            other.at,
+        )
+        return False
 
     def _conflict_fix(self, sources: list[tuple[str, Unit]]) -> str:
         return "Leave --unit out, or correct the unit in the file." if sources[-1][0] == "--unit" else "Keep one of them."
@@ -143,6 +171,15 @@ class UnitSettler:
                 return
 
 
+def _empty_unit_cell(table: Table) -> str:
+    """The cell right of a label `Unit` above the table, where nothing stands in it."""
+    grid = table.grid if table.grid.transposed else grid_of(table.grid.sheet)
+    for row, column in sorted(grid.cells):
+        if row < table.top and re.match(r"units?(?: of demand)?\s*:?$", words(str(grid.value(row, column)))):
+            return grid.at(row, column + 1) if grid.value(row, column + 1) is None else ""
+    return ""
+
+
 def _labelled_unit(table: Table) -> tuple[str, UnitFound] | None:
     """A cell `Unit` with the unit beside it, or `Unit: tok/s`, above the table, also outside a ListObject."""
     grid = table.grid if table.grid.transposed else grid_of(table.grid.sheet)
@@ -154,7 +191,8 @@ def _labelled_unit(table: Table) -> tuple[str, UnitFound] | None:
             continue
         text = match[1]
         if not text:
-            beside = grid.value(row, column + 1)
+            column += 1
+            beside = grid.value(row, column)
             text = beside if isinstance(beside, str) else ""
         if text:
             unit = parse_unit(text)

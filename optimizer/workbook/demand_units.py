@@ -45,7 +45,7 @@ class UnitFound:
 
 _SCALES = {
     **dict.fromkeys(("k", "thousand", "thousands", "tsd", "'000", "000", "000s", "'000s", "x1000", "x1,000"), (1e3, "k ")),
-    **dict.fromkeys(("m", "mm", "mn", "mio", "mil", "million", "millions", "mill"), (1e6, "M ")),
+    **dict.fromkeys(("m", "mm", "mn", "mio", "million", "millions", "mill"), (1e6, "M ")),
     **dict.fromkeys(("b", "bn", "billion", "billions", "g", "mrd"), (1e9, "B ")),
 }
 _PERIODS = {
@@ -90,11 +90,19 @@ _SHORTS = {
     "rph": ("requests", "h"),
 }
 _STRAY_SCALE = re.compile(rf"(?:[(\[]\s*(?:in\s+|x\s*)?|\bin\s+)(?P<scale>{_SCALE}){_END}\s*[)\]]?")
-#: A multiple, or a single letter that may be one, left over beside the unit: `1000 tok/s`, `T tok/day`, `M output tok/h`.
-_STRAY_WORD = re.compile(
-    r"(?<![a-z0-9.-])(?:tens|hundreds?|thousands?|millions?|billions?|trillions?|lakhs?|crores?|dozens?|'?0{2,}s?|(?:x\s?)?10{1,}(?:,0{3})*|10\^?[2-9]|"
-    r"10\*\*[2-9]|1e[2-9]|mn|mm|bn|tn|mio|mrd|[kmbgt])(?![a-z0-9])"
+#: Words of multiples that are no part of a unit here: of other languages, or with two meanings (`mil` is 1000 in Spanish).
+_OTHER_MULTIPLES = (
+    "tens dozens? hundreds? hecto kilos? mega megs? giga tera thou thous thsd? ths thds tausend mille milliers? mil miles? mill[a-z]+ mlns? "
+    "blns? bil mia milliards? mds? milli micro trillions? tn lakhs? lacs? crores? crs? ks"
 )
+#: Numbers that are multiples: 1000, 1,000, x1000, '000s, 1k, 10^3, 1e3, e3.
+_MULTIPLE_NUMBER = (
+    r"'?0{2,}s?|(?:[x*]\s?)?10{1,}(?:,0{3})*s?|(?:[x*]\s?)?1(?:[.,' ]0{3})+s?|10*[kmbgt]|10\^?[2-9]s?|10\*\*[2-9]|(?:10?)?e[2-9]s?|1e1[0-9]"
+)
+#: Multiples of two letters or more, and numbers that are multiples.
+MULTIPLE = "|".join([*(re.escape(word) for word in _SCALES if len(word) > 1), *_OTHER_MULTIPLES.split(), _MULTIPLE_NUMBER])
+#: A multiple, or a single letter that may be one, left over beside the unit: `1000 tok/s`, `T tok/day`, `M output tok/h`.
+_STRAY_WORD = re.compile(rf"(?<![a-z0-9.-])(?:{MULTIPLE}|[kmbgt])(?![a-z0-9])")
 _RATIO = re.compile(r"^\s*[)\]]?\s*(?:/|per\b|each\b|x\b|\*)")
 
 
@@ -140,6 +148,19 @@ def find_unit(text: str) -> UnitFound:
     if stray_word := _STRAY_WORD.search(rest):
         return UnitFound(None, _tidy(rest), unclear=f"{stray_word[0]!r} in {text!r} may be a multiple or a name")
     return UnitFound(unit, _tidy(rest))
+
+
+def multiple_scale(text: str) -> float:
+    """The scale of a multiple such as `k`, `thousands` or `x1,000`; 0 where it is one whose scale is not known here.
+
+    >>> multiple_scale("thousands"), multiple_scale("x 1,000"), multiple_scale("mil")
+    (1000.0, 1000.0, 0.0)
+    """
+    word = words(text).strip(" .")
+    if word in _SCALES:
+        return _SCALES[word][0]
+    digits = re.sub(r"[x*\s,.']", "", word)
+    return float(digits) if digits.isdigit() and float(digits) > 0 else 0.0
 
 
 def parse_unit(text: str) -> Unit | None:

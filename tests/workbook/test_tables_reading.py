@@ -322,3 +322,24 @@ def test_two_sheets_of_one_table() -> None:
     tables = small_tables()
     tables["Node types"] = tables["NodeTypes"]
     assert codes(errors_of(tables)) == [("SHEET_TWICE", "Node types", None)]
+
+
+def test_work_that_waits_quotas_zones_and_discounts_are_read() -> None:
+    tables = small_tables()
+    tables["Workloads"][0]["deferrable_hours"] = 30
+    tables["Pools"][0].update(ready_hours=2, fixed_nodes=3, fixed_node_type="80gx2")
+    tables["Contingencies"][0].update(replicas_lost_frac=0.2, scope="Zone", on_demand_obtainable_frac=0.5)
+    for offer in tables["Offers"]:
+        offer["region"] = "north"
+    tables["Discounts"] = [
+        {"discount": "plan", "offer": "hourly", "discounted_usd_per_node_h": 5.5, "max_commit_usd_per_h": 40, "term_months": 12}
+    ]
+    loaded = load_tables(tables)
+    case = loaded.case
+    assert [warning.sentence() for warning in loaded.warnings] == []
+    assert case.workloads[0].deferrable_hours == 30
+    pool, row, discount = case.pools[0], case.contingencies[0], case.discounts[0]
+    assert (pool.ready_hours, pool.fixed_nodes, pool.fixed_node_type) == (2, 3, "80gx2")
+    assert (row.replicas_lost_frac, row.scope, row.on_demand_obtainable_frac) == (0.2, "zone", 0.5)
+    assert (discount.discount, discount.offer, discount.discounted_usd_per_node_h) == ("plan", "hourly", 5.5)
+    assert (discount.min_commit_usd_per_h, discount.max_commit_usd_per_h, discount.term_months) == (0.0, 40.0, 12.0)

@@ -29,9 +29,9 @@ class Limit:
 
     limit: the input column. what: whose limit, in words. value: as it is, in the units of the column; free: where it no longer
     holds anything back (inf: no limit at all; below `value` for rules that are loosened downwards).
-    step: one more natural unit (a kW, a node or lot, a rack, a percentage point). bite: what lets one node more in, where that is
-    more than a unit (kW). fine: the smallest change that is told apart where the least loosening is searched, counted from `base`
-    (a cap of 6 with lots of 4 is a cap of 4).
+    step: one more natural unit (a kW, a node or lot, a rack, a percentage point). bites: what one node more takes of it, by size,
+    where that is not a unit (kW, lots). lumpy: it may hold back a plan that takes little of it. fine: the smallest change that is
+    told apart where the least loosening is searched, counted from `base` (a cap of 6 with lots of 4 is a cap of 4).
     shown_per_value: what one of `value` is in `unit` (100 % for a share). at: the case with the limit at another value.
     used: what a decision takes of it, None where that cannot be said. words: the change from `value` to another value.
     headroom: a rule that keeps capacity spare; lifting it is a choice of risk, not of money.
@@ -46,7 +46,8 @@ class Limit:
     at: Callable[[Case, float], Case]
     words: Callable[[float], str]
     used: Callable[[Case, Decision], float] | None = None
-    bite: float | None = None
+    bites: tuple[float, ...] = ()
+    lumpy: bool = False
     fine: float = 1.0
     base: float | None = None
     shown_per_value: float = 1.0
@@ -71,10 +72,18 @@ class Limit:
         return abs(value - self.value) * self.shown_per_value
 
     def binds(self, case: Case, decision: Decision) -> bool:
-        """True where a plan could not take a node, or a unit, more of it; always where what it takes cannot be said."""
-        if self.used is None:
+        """True where a plan could not take another node, or unit, of it; always where what it takes does not say."""
+        if self.used is None or self.lumpy:
             return True
-        return self.used(case, decision) + (self.bite or self.step) > self.value * (1 + 1e-9)
+        return self.used(case, decision) + max(self.bites, default=self.step) > self.value * (1 + 1e-9)
+
+    def next_values(self, case: Case, decision: Decision) -> tuple[float, ...]:
+        """Looser values worth a look: by one natural unit, and those that let one node more in, by its size."""
+        values = [self.looser(self.step)]
+        if self.used is not None:
+            taken = self.used(case, decision)
+            values += [value for bite in self.bites if (value := taken + bite) > values[0] * (1 + 1e-9)]
+        return tuple(dict.fromkeys(values))
 
 
 _Row = TypeVar("_Row")
@@ -131,7 +140,7 @@ def _site_limits(case: Case, site: Site, offers: list[Offer]) -> Iterator[Limit]
         now_kw = site.total_kw
         yield Limit(
             limit="total_kw", what=f"site {name}", unit="kW", value=now_kw, free=math.inf, step=1.0, fine=0.1, site=name,
-            bite=min(kw_per_node(case, site, node_type) for node_type in types), at=setting("total_kw"),
+            bites=tuple(sorted({kw_per_node(case, site, node_type) for node_type in types})), at=setting("total_kw"),
             used=lambda given, plan: sum(
                 count * kw_per_node(given, given.site(name), node_type) for node_type, count in _held(given, plan, name).items()
             ),
@@ -190,7 +199,8 @@ def _offer_limit(offer: Offer) -> Limit:
 
     return Limit(
         limit="max_nodes", what=f"offer {name}", unit="nodes", value=float(now), free=math.inf,
-        step=float(max(base + lot, least) - now), fine=float(lot), base=float(base), site=offer.site, at=at, used=used,
+        step=float(max(base + lot, least) - now), bites=(float(lot),), fine=float(lot), base=float(base), site=offer.site, at=at,
+        used=used,
         words=lambda value: f"+{number(value - now)} node{'s' if value - now != 1 else ''} of offer {name}",
         hours_over=None if offer.is_held else lambda _, decision: _hours_above(name, now, decision),
     )

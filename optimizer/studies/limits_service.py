@@ -91,7 +91,7 @@ def _api_share(workload: Workload) -> Limit:
         limit="api_max_frac", what=f"workload {name}", unit="% of an hour's demand", value=now, free=1.0, step=_POINT,
         fine=_FINE_SHARE, shown_per_value=100.0, pool=workload.pool, at=_workload_setting(name)("api_max_frac"),
         used=lambda case, decision: max(_overflow_shares(case, decision, name).values(), default=0.0),
-        words=lambda value: f"allow {share(value - now)} more API overflow of {name}",
+        lumpy=True, words=lambda value: f"allow {share(value - now)} more API overflow of {name}",
         hours_over=_hours_over_share(name, now),
     )
 
@@ -169,7 +169,7 @@ def _pool_limits(case: Case, pool: Pool) -> Iterator[Limit]:
         yield Limit(
             limit="spot_max_frac", what=f"pool {name}", unit="% of the pool's tok/s", value=now_spot, free=1.0, step=_POINT,
             fine=_POINT, shown_per_value=100.0, pool=name, at=_pool_setting(name, "spot_max_frac"),
-            used=lambda given, decision: _spot_share(given, decision, name),
+            lumpy=True, used=lambda given, decision: _spot_share(given, decision, name),
             words=lambda value: f"allow {share(value - now_spot)} more of pool {name} on spot",
         )
     counts = (

@@ -58,6 +58,10 @@ class Clock:
         """True when nothing more may be started."""
         return self.left_s <= 0
 
+    def share(self, number: int) -> float:
+        """Seconds for one of so many solves that are left: three even parts, since most take less than one; a second at least."""
+        return min(max(3 * self.left_s / max(number, 1), 1.0), self.left_s)
+
     def at_most(self, seconds: float) -> Clock:
         """A clock that runs out after so many seconds, or when this one does."""
         return Clock(min(self.deadline, time.perf_counter() + seconds))

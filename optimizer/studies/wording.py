@@ -21,6 +21,15 @@ def number(value: float) -> str:
     return f"{rounded:.4g}"
 
 
+def money(amount: float, currency: str) -> str:
+    """An amount with its currency, to the cent.
+
+    >>> money(1912.0, "USD"), money(0.5, "EUR")
+    ('$1,912.00', 'EUR 0.50')
+    """
+    return f"{'$' if currency == 'USD' else f'{currency} '}{amount:,.2f}"
+
+
 def share(value: float) -> str:
     """A share in percent.
 

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from optimizer.candidates.enumerate import find_candidates
+from optimizer.candidates.option import Candidates
 from optimizer.domain.case import Case
+from optimizer.milp.solve import solve_case
+from optimizer.plan.metrics import price_plan
+from optimizer.plan.plan import Baselines, Plan
 from tests.helpers.refcase import case_from_tables
 
 Tables = dict[str, list[dict[str, Any]]]
@@ -12,6 +17,9 @@ SOURCE = {"source": "hand", "as_of": "2026-11-01"}
 REPLICA_TPS = 2400.0
 #: Six replicas, with 1,600 tok/s to spare.
 PEAK = [12_800.0] * 24
+
+#: Replicas hour by hour of the newsvendor day of two prices; at $2 held and $4.50 used 8 are held and a day costs $438.
+NEWSVENDOR = (4, 3, 3, 2, 2, 3, 4, 6, 8, 9, 10, 10, 9, 9, 10, 10, 9, 8, 8, 7, 7, 6, 5, 4)
 
 
 def replicas(*counts: float, rest: float = 0.0) -> list[float]:
@@ -56,3 +64,10 @@ def workload(**fields: Any) -> dict[str, Any]:
 
 def goodput(gpu: str, tps: float) -> dict[str, Any]:
     return {"model": "m", "precision": "fp8", "gpu": gpu, "gpus_per_replica": 8, "output_tps": tps, **SOURCE}
+
+
+def solved_plan(given: Case) -> tuple[Candidates, Plan]:
+    """The proven plan at gap 0 and its candidates."""
+    candidates = find_candidates(given)
+    outcome = solve_case(given, candidates, gap=0.0, time_limit_s=60.0)
+    return candidates, price_plan(given, candidates, outcome, Baselines())

@@ -1,0 +1,109 @@
+"""What limits are worth: the change in $/day when one is loosened by one natural unit, by a true re-solve of the changed case.
+
+A cost is known only as far as it is proven: the plan costs C and no plan costs less than B. If the changed case gives C' and B',
+the change of the least cost lies between B' - C and C' - B, and no more than that is claimed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from optimizer.domain.base import Frozen
+from optimizer.domain.case import Case
+from optimizer.plan.plan import Decision
+from optimizer.studies.limits import Limit, machine_limits
+from optimizer.studies.limits_service import demand_growth, service_limits
+from optimizer.studies.resolve import GAP, Clock, Reference, resolve
+from optimizer.studies.wording import number
+
+Found = Literal["re-solved", "below the proof's tolerance", "no plan", "not computed: time"]
+
+#: A change below this share of the cost is rounding.
+_NOISE_REL = 1e-9
+
+
+class Worth(Frozen):
+    """What changing one limit does to the least cost.
+
+    limit: the input column; what: whose; words: the change, for example `+14.3 kW at site dc`; amount in `unit`.
+    usd_per_day: change of the cost, negative = saves; None where it is not known. least, most: what is proven of it.
+    found: `re-solved`; `below the proof's tolerance` (between least and most, which may be 0); `no plan` (none exists then); or
+    `not computed: time`. removed: the whole rule is taken away, not one unit of it.
+    """
+
+    limit: str
+    what: str
+    words: str
+    amount: float
+    unit: str
+    usd_per_day: float | None = None
+    least_usd_per_day: float | None = None
+    most_usd_per_day: float | None = None
+    found: Found = "not computed: time"
+    removed: bool = False
+    pool: str | None = None
+    site: str | None = None
+
+
+def worth_of_limits(case: Case, decision: Decision, reference: Reference, clock: Clock) -> tuple[Worth, ...]:
+    """Every limit at its bound in the plan by one unit (kW by one node, too), headroom rules by one unit, and 1 % more demand.
+
+    Limits of which a plan could take one more are not listed. Rows that the clock leaves no time for say so.
+    """
+    changes: list[tuple[Limit, float, str]] = []
+    for limit in (*machine_limits(case), *service_limits(case)):
+        if limit.limit == "contingency" or not limit.binds(case, decision):
+            continue
+        changes += [(limit, value, limit.words(value)) for value in limit.next_values(case, decision)]
+    for workload in case.workloads:
+        limit = demand_growth(workload)
+        changes.append((limit, -limit.step, f"{number(100 * limit.step)} % more demand of {workload.workload}"))
+    return price_changes(case, changes, reference, clock)
+
+
+def price_changes(
+    case: Case, changes: Iterable[tuple[Limit, float, str]], reference: Reference, clock: Clock, *, removed: bool = False
+) -> tuple[Worth, ...]:
+    """Re-solve the case with each limit at its value, in order, sharing the time that is left among those that are left."""
+    listed = list(changes)
+    rows = []
+    for place, (limit, value, words) in enumerate(listed):
+        row = Worth(
+            limit=limit.limit, what=limit.what, words=words, amount=limit.shown(value), unit=limit.unit, removed=removed,
+            pool=limit.pool, site=limit.site,
+        )
+        if not clock.over:
+            loosened = (value > limit.value) == (limit.free > limit.value)
+            row = _priced(row, limit.at(case, value), reference, clock.share(len(listed) - place), loosened=loosened)
+        rows.append(row)
+    return tuple(rows)
+
+
+def _priced(row: Worth, changed: Case, reference: Reference, time_limit_s: float, *, loosened: bool) -> Worth:
+    """The row with what a re-solve proves. A looser case never costs more than the case itself, a tighter one never less."""
+    found = resolve(changed, gap=GAP, time_limit_s=time_limit_s)
+    if found is None:
+        return row
+    if found.infeasible:
+        return row.model_copy(update={"found": "no plan"})
+    cost, bound = found.cost, found.bound
+    if loosened:
+        cost = reference.cost if cost is None else min(cost, reference.cost)
+    else:
+        bound = max(bound, reference.bound)
+    if cost is None:
+        return row
+    noise = _NOISE_REL * max(abs(reference.cost), 1.0)
+    least, most = bound - reference.cost, cost - reference.bound
+    if loosened:
+        least, most = min(least, 0.0), min(most, 0.0)
+    else:
+        least, most = max(least, 0.0), max(most, 0.0)
+    proven: dict[str, float] = {"least_usd_per_day": least, "most_usd_per_day": most}
+    tolerance = most - least
+    if tolerance > noise and least <= 0 <= most:
+        return row.model_copy(update={**proven, "found": "below the proof's tolerance"})
+    change = cost - reference.cost
+    usd_per_day = 0.0 if abs(change) <= noise else change
+    return row.model_copy(update={**proven, "usd_per_day": usd_per_day, "found": "re-solved"})

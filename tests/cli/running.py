@@ -80,6 +80,6 @@ def parse(line: str) -> click.Context:
             raise click.UsageError(f"{line}: no command {words[0]}")
         command = found
         words = words[1:]
-    if isinstance(command, click.Group) and words:
-        return command.make_context("fleetsheet", words, resilient_parsing=True)
-    return command.make_context("fleetsheet", words)
+    # The settings of the whole (-h beside --help) come from above, and a command remembers those it first met.
+    above = click.Context(main, info_name="fleetsheet", **main.context_settings)
+    return command.make_context("fleetsheet", words, parent=above)

@@ -13,6 +13,7 @@ from optimizer.domain.model import ServedModel
 from optimizer.domain.workload import Contingency, DayType, DemandDay, Pool, Workload
 from optimizer.workbook.checks_ids import ModelNames
 from optimizer.workbook.inputs import Inputs
+from optimizer.workbook.joining import spellings
 from optimizer.workbook.rows import TableRow
 from optimizer.workbook.schema import (
     API_PRICES,
@@ -74,8 +75,14 @@ def goodput(inputs: Inputs, names: ModelNames) -> tuple[GoodputRow, ...]:
 
 
 def offers(inputs: Inputs) -> tuple[Offer, ...]:
-    """Offers in reading order."""
-    return tuple(_build(Offer, row) for row in inputs.of(OFFERS).rows)
+    """Offers in reading order; providers and regions as spelled first, since together they are a place."""
+    rows = inputs.of(OFFERS).rows
+    providers = spellings((row["provider"] for row in rows if row["provider"]), {})
+    regions = spellings((row["region"] for row in rows if row["region"]), {})
+    return tuple(
+        _build(Offer, row, provider=providers.find(row["provider"] or ""), region=regions.find(row["region"] or ""))
+        for row in rows
+    )
 
 
 def existing(inputs: Inputs) -> tuple[Existing, ...]:

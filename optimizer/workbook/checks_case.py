@@ -12,7 +12,8 @@ from optimizer.errors import ProblemList
 from optimizer.units import HOURS_PER_DAY
 from optimizer.workbook.checks_ids import ModelNames
 from optimizer.workbook.inputs import Inputs
-from optimizer.workbook.schema import CONTINGENCIES, OFFERS, POOLS, WORKLOADS
+from optimizer.workbook.rows import TableRow
+from optimizer.workbook.schema import API_PRICES, CONTINGENCIES, OFFERS, POOLS, WORKLOADS
 
 
 def allowed_gpus(inputs: Inputs, names: ModelNames) -> tuple[str, ...]:
@@ -41,11 +42,34 @@ def check_allow_lists(inputs: Inputs, names: ModelNames, problems: ProblemList) 
             continue
         code = f"UNKNOWN_{key.upper().rstrip('S')}"
         message = f"The allow-list {key} names {', '.join(missing)}, which no {'node type' if key == 'gpus' else 'offer'} has."
-        fix = names.gpus.suggestion(missing[0]) if key == "gpus" else "Correct the name, or leave it out."
+        known = list(names.gpus.by_key.values()) if key == "gpus" else _named(offers, key.removesuffix("s"))
+        fix = (names.gpus.suggestion(missing[0]) if key == "gpus" else "") or f"There are: {', '.join(known[:8])}" + (
+            ", ..." if len(known) > 8 else "."
+        )
+        if any("," in entry for entry in missing):
+            fix = "Separate the entries of a list by ';'. " + fix
         if len(missing) == len(entries):
             problems.error(code, message + " Nothing would be allowed.", fix, **inputs.policy.place(key))
         else:
             problems.warn(code, message, fix, **inputs.policy.place(key))
+
+
+def _named(offers: Iterable[TableRow], column: str) -> list[str]:
+    """The providers or regions that offers name, once each."""
+    return list({join_key(row[column]): row[column] for row in offers if row[column]}.values()) or ["none"]
+
+
+def check_catalog_currency(inputs: Inputs, shipped: bool, problems: ProblemList) -> None:
+    """CURRENCY_DIFFERS where prices of the shipped catalogs, which are in USD, would be added to prices in another currency."""
+    policy = inputs.policy.policy
+    if not shipped or policy.currency.strip().upper() in ("USD", "$"):
+        return
+    rows = [row for table in (OFFERS, API_PRICES) for row in inputs.of(table).rows if row.catalog]
+    if rows:
+        sheets = " and ".join(dict.fromkeys(row.table.sheet for row in rows))
+        problems.error("CURRENCY_DIFFERS",
+                       f"{len(rows)} prices of the catalogs, which are in USD, would count as {policy.currency}.",
+                       f"Write your own {sheets} in {policy.currency}, or leave out currency.", **inputs.policy.place("currency"))
 
 
 def check_api_shapes(inputs: Inputs, workloads: Iterable[Workload], prices: Iterable[ApiPrice],

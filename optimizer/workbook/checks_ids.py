@@ -126,7 +126,7 @@ def _check_precision(row: TableRow, model: str, names: ModelNames, problems: Pro
     if row["precision"] is None:
         if "precision" not in row.bad and len(known) > 1:
             problems.error("PRECISION_MISSING", f"{model} has several precisions in Models ({listed}), and none is chosen.",
-                           "Fill in precision.", **row.place("precision"))
+                           "Fill in precision (--precision).", **row.place("precision"))
     elif names.precision(model, row["precision"]) is None and known:
         problems.error("UNKNOWN_MODEL", f"{model} has no precision {row['precision']!r} in Models.", f"It has: {listed}.",
                        **row.place("precision"))

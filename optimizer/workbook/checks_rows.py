@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from optimizer.domain.market import HELD
 from optimizer.errors import ProblemList
-from optimizer.workbook.inputs import Inputs
+from optimizer.workbook.inputs import Inputs, key_part
 from optimizer.workbook.rows import TableRow, TableRows
 from optimizer.workbook.schema import API_PRICES, DISCOUNTS, GOODPUT, MODELS, NODE_TYPES, OFFERS, POOLS, SITES
 
@@ -55,7 +55,7 @@ def check_same_conditions(inputs: Inputs, problems: ProblemList) -> None:
     conditions = [key for key in GOODPUT.key_columns if key not in ("output_tps", "input_tps")]
     groups: dict[tuple[object, ...], list[TableRow]] = {}
     for row in own:
-        groups.setdefault(tuple(row[key] for key in conditions), []).append(row)
+        groups.setdefault(tuple(key_part(inputs, key, row[key]) for key in conditions), []).append(row)
     repeated = [rows for rows in groups.values() if len(rows) > 1]
     if repeated:
         figures = " and ".join(f"{row['output_tps']:g}" for row in repeated[0])

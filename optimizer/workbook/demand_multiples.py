@@ -1,4 +1,4 @@
-"""Multiples written beside demand and not in its unit: `All figures in thousands`, `Demand (k)`, a cell `Scale` that holds 1000."""
+"""Multiples written beside demand and not in its unit: `All figures in thousands`, `Demand (k)`, a cell `Scale` with 1000."""
 
 from __future__ import annotations
 
@@ -25,14 +25,16 @@ _IN_HEADER = re.compile(
     r"|(?<![a-z0-9.-])(?P<before>[kmb])\s?(?=(?:output\s|input\s)?(?:tok|requests?\b))"
 )
 _FIGURES = r"(?:figures?|numbers?|values?|amounts?|units?|data|tokens?|tok|demand|volumes?)"
+_VERB = r"(?:are\s+|is\s+)?(?:shown\s+|given\s+)?"
+_STATED = rf"(?:units? of\s+)?(?<![a-z0-9])(?:{_WORD}|{_LETTER}(?=\W*$|\s+tok))"
+_SCALE_LABEL = r"(?:scale|scaling|scale factor|multiplier|multiple|factor|units?(?: of demand)?)"
 _NOTES = (
-    re.compile(rf"^\W*(?:all\s+)?(?:{_FIGURES}\s+)?(?:are\s+|is\s+|shown\s+)?(?:in\s+)(?:units? of\s+)?(?:{_WORD}|{_LETTER}(?=\W*$|\s+tok))"),
-    re.compile(rf"\b{_FIGURES}\s+(?:are\s+|is\s+)?(?:shown\s+|given\s+)?(?:in\s+|as\s+|x\s?|\*\s?)?(?:units? of\s+)?"
-               rf"(?<![a-z0-9])(?:{_WORD}|{_LETTER}(?=\W*$|\s+tok))"),
-    re.compile(rf"^\W*(?:scale|scaling|multiplier|multiple|factor|units?)(?: of demand)?\s*[:=]\s*(?:in\s+)?(?:{_WORD}|{_LETTER}\W*$)"),
+    re.compile(rf"^\W*(?:all\s+)?(?:{_FIGURES}\s+)?{_VERB}in\s+{_STATED}"),
+    re.compile(rf"\b{_FIGURES}\s+{_VERB}(?:in\s+|as\s+|x\s?|\*\s?)?{_STATED}"),
+    re.compile(rf"^\W*{_SCALE_LABEL}\s*[:=]\s*(?:in\s+)?(?:{_WORD}|{_LETTER}\W*$)"),
     re.compile(rf"[(\[]\s*(?:in\s+)?(?:{_WORD}|{_LETTER})\s*[)\]]\s*$"),
 )
-_LABEL = re.compile(r"(?:scale|scaling|scale factor|multiplier|multiple|factor|units?(?: of demand)?)\s*:?$")
+_LABEL = re.compile(rf"{_SCALE_LABEL}\s*:?$")
 _MONEY = re.compile(r"[$\u20ac\u00a3]|\b(?:usd|eur|gbp|dollars?|euros?|revenues?|costs?|prices?|spend|budget|capex|opex|sales)\b")
 
 

@@ -15,6 +15,7 @@ from optimizer.workbook.demand_grid import Grid, grid_of
 from optimizer.workbook.demand_hours import looks_like_hour
 from optimizer.workbook.demand_words import words
 from optimizer.workbook.reader_options import ReaderOptions
+from optimizer.workbook.schema import DEMAND, table_of
 
 Area = tuple[int, int, int, int]
 
@@ -83,7 +84,8 @@ def find_place(book: Book, options: ReaderOptions, workloads: Sequence[str], pro
         sheets, explicit = [chosen], True
     else:
         for sheet in book.sheets:
-            if not sheet.visible and sheet.cells:
+            # A hidden input table is reported where tables are read.
+            if not sheet.visible and sheet.cells and table_of(sheet.name) in (None, DEMAND):
                 problems.warn(
                     "HIDDEN_SHEET_IGNORED",
                     "is hidden and was not read.",

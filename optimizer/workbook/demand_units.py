@@ -92,12 +92,13 @@ _SHORTS = {
 _STRAY_SCALE = re.compile(rf"(?:[(\[]\s*(?:in\s+|x\s*)?|\bin\s+)(?P<scale>{_SCALE}){_END}\s*[)\]]?")
 #: Words of multiples that are no part of a unit here: of other languages, or with two meanings (`mil` is 1000 in Spanish).
 _OTHER_MULTIPLES = (
-    "tens dozens? hundreds? hecto kilos? mega megs? giga tera thou thous thsd? ths thds tausend mille milliers? mil miles? mill[a-z]+ mlns? "
-    "blns? bil mia milliards? mds? milli micro trillions? tn lakhs? lacs? crores? crs? ks"
+    "tens dozens? hundreds? hecto kilos? mega megs? giga tera thou thous thsd? ths thds tausend mille milliers? mil miles? "
+    "mill[a-z]+ mlns? blns? bil mia milliards? mds? milli micro trillions? tn lakhs? lacs? crores? crs? ks"
 )
 #: Numbers that are multiples: 1000, 1,000, x1000, '000s, 1k, 10^3, 1e3, e3.
 _MULTIPLE_NUMBER = (
-    r"'?0{2,}s?|(?:[x*]\s?)?10{1,}(?:,0{3})*s?|(?:[x*]\s?)?1(?:[.,' ]0{3})+s?|10*[kmbgt]|10\^?[2-9]s?|10\*\*[2-9]|(?:10?)?e[2-9]s?|1e1[0-9]"
+    r"'?0{2,}s?|(?:[x*]\s?)?10{1,}(?:,0{3})*s?|(?:[x*]\s?)?1(?:[.,' ]0{3})+s?|10*[kmbgt]|10\^?[2-9]s?|10\*\*[2-9]|"
+    r"(?:10?)?e[2-9]s?|1e1[0-9]"
 )
 #: Multiples of two letters or more, and numbers that are multiples.
 MULTIPLE = "|".join([*(re.escape(word) for word in _SCALES if len(word) > 1), *_OTHER_MULTIPLES.split(), _MULTIPLE_NUMBER])

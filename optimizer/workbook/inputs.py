@@ -6,7 +6,6 @@ the workbook's; an absent sheet takes its catalog.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -17,10 +16,12 @@ from optimizer.workbook.catalogs import Catalogs, open_catalogs
 from optimizer.workbook.columns import Table, header_key
 from optimizer.workbook.demand_model import ONLY_WORKLOAD
 from optimizer.workbook.demand_numbers import UnknownLocale, locale_marks
+from optimizer.workbook.near_misses import table_meant
 from optimizer.workbook.options import LoadOptions
 from optimizer.workbook.policy import PolicyRead, read_policy
 from optimizer.workbook.rows import TableRow, TableRows, parse_rows, refuse_duplicates
-from optimizer.workbook.schema import DEMAND, GOODPUT, MODELS, POLICY, POOLS, TABLES, WORKLOADS, table_of
+from optimizer.workbook.schema import DAY_TYPES, DEMAND, GOODPUT, POLICY, POOLS, TABLES, WORKLOADS, table_of
+from optimizer.workbook.shown import check_shown
 from optimizer.workbook.tables import RawRow, RawTable, read_sheet
 from optimizer.workbook.values import Reading
 
@@ -76,13 +77,13 @@ def find_sheets(books: Sequence[Book], problems: ProblemList) -> dict[str, Found
 
 
 def _warn_near_misses(found: dict[str, FoundSheet], others: Iterable[FoundSheet], problems: ProblemList) -> None:
-    """A sheet whose name is almost that of a table that is absent: its catalog would silently be read instead."""
-    absent = {header_key(table.sheet): table.sheet for table in TABLES if table.sheet not in found and table is not DEMAND}
+    """A sheet that looks like a table that is absent: its catalog, or nothing, would silently be read instead."""
+    absent = [table for table in TABLES if table.sheet not in found and table is not DEMAND]
     for other in others:
-        close = difflib.get_close_matches(header_key(other.sheet.name), list(absent), n=1, cutoff=0.8)
-        if close and other.sheet.visible:
+        meant = table_meant(other.sheet, absent) if other.sheet.visible else None
+        if meant is not None:
             problems.warn("SHEET_NOT_READ", f"Sheet {other.sheet.name} is not an input sheet, and is passed over.",
-                          f"Did you mean {absent[close[0]]}? Then rename it.", file=other.file, sheet=other.sheet.name)
+                          f"Did you mean {meant.sheet}? Then rename it.", file=other.file, sheet=other.sheet.name)
 
 
 def read_inputs(sheets: dict[str, FoundSheet], options: LoadOptions, problems: ProblemList) -> Inputs:
@@ -96,6 +97,7 @@ def read_inputs(sheets: dict[str, FoundSheet], options: LoadOptions, problems: P
     }
     plain = Reading(comma_decimal=_comma_decimal(options.reader.locale))
     policy = read_policy(raw.pop(POLICY.sheet, None) or catalogs.table(POLICY), options, plain, problems)
+    check_shown(raw.values(), policy.policy.currency, problems)
     reading = Reading(policy.policy.utc_offset_h, comma_decimal=plain.comma_decimal)
     tables = {name: parse_rows(table, reading, problems) for name, table in raw.items()}
     inputs = Inputs(tables, policy, catalogs, reading, catalogs.aliases("model"), catalogs.aliases("gpu"))
@@ -105,7 +107,7 @@ def read_inputs(sheets: dict[str, FoundSheet], options: LoadOptions, problems: P
     for table in TABLES:
         if table in (DEMAND, POLICY) or (table.sheet in tables and table.sheet not in added):
             continue
-        keep = _names_model(inputs) if table in (MODELS, GOODPUT) else None
+        keep = _names_model(inputs) if table is GOODPUT else None
         rows = catalogs.table(table, keep)
         if rows is not None:
             machine = Reading(policy.policy.utc_offset_h, machine=True)
@@ -114,15 +116,39 @@ def read_inputs(sheets: dict[str, FoundSheet], options: LoadOptions, problems: P
     for found_rows in tables.values():
         words = " and ".join(found_rows.table.key_columns) if len(found_rows.table.key_columns) <= 2 else "measurement"
         refuse_duplicates(found_rows.rows, lambda row: row_key(inputs, row), words, problems)
+        _report_almost_same(found_rows, problems)
     return inputs
+
+
+def _report_almost_same(found: TableRows, problems: ProblemList) -> None:
+    """Names that differ by case, blanks, hyphens or underscores alone: one thing counted twice, as a rule.
+
+    DUPLICATE_KEY for workloads and day types, which the forecast's headers could not tell apart; else ALMOST_SAME_NAME.
+    """
+    key = found.table.key_columns[0]
+    if len(found.table.key_columns) > 1 or key in _JOINED:
+        return
+    first: dict[str, TableRow] = {}
+    for name, row in found.ids(key).items():
+        earlier = first.setdefault(join_key(name), row)
+        if earlier is row or (row.catalog and earlier.catalog):
+            continue
+        place, other = row.place(key), earlier.place(key)
+        message = f"{name!r} and {earlier[key]!r} ({other['cell']}) differ by case, blanks, hyphens or underscores alone"
+        fix = "Remove one of the two rows, or rename it."
+        if found.table in (WORKLOADS, DAY_TYPES):
+            problems.error("DUPLICATE_KEY", f"{message}; the forecast could not tell them apart.", fix, **place)
+        else:
+            problems.warn("ALMOST_SAME_NAME", f"{message}, and count as two.", fix, **place)
 
 
 def row_key(inputs: Inputs, row: TableRow) -> Hashable:
     """What makes a row unique in its table; names of models, GPUs and precisions as they join."""
-    return tuple(_key_part(inputs, column, row[column]) for column in row.table.key_columns)
+    return tuple(key_part(inputs, column, row[column]) for column in row.table.key_columns)
 
 
-def _key_part(inputs: Inputs, column: str, value: object) -> object:
+def key_part(inputs: Inputs, column: str, value: object) -> object:
+    """A value of a key column as it is compared: names of models, GPUs and precisions as they join."""
     if column not in _JOINED or not isinstance(value, str):
         return value
     key = join_key(value)

@@ -17,6 +17,7 @@ from optimizer.workbook.checks_case import (
     check_allow_lists,
     check_api_shapes,
     check_bad_days,
+    check_catalog_currency,
     check_shifted_input,
 )
 from optimizer.workbook.checks_ids import ModelNames, check_ids, names_of
@@ -69,12 +70,17 @@ def check_inputs(path: str | Path, options: LoadOptions | None = None) -> Checke
 def check_books(books: Sequence[Book], options: LoadOptions) -> CheckedInputs:
     """The same for files that are open already: the forecast, and the --policy workbook where there is one."""
     problems = ProblemList()
+    if len({(book.file, book.sha256) for book in books}) < len(books):
+        message = "The workbook of --policy is the forecast itself."
+        problems.error("OPTION_CLASH", message, "Leave out --policy.", file=books[1].file)
+        problems.raise_if_errors()
     sheets = find_sheets(books, problems)
     _refuse_clashes(options, problems)
     inputs = read_inputs(sheets, options, problems)
     names = names_of(inputs)
     check_allow_lists(inputs, names, problems)
     narrowed = narrow_catalogs(inputs, names, problems)
+    check_catalog_currency(inputs, options.catalogs is None, problems)
     assumptions = (*inputs.policy.assumptions, *assumed_by_model_option(inputs), *narrowed.sentences)
     check_rows(inputs, problems)
     check_commitments(inputs, problems)

@@ -46,15 +46,19 @@ def narrow_catalogs(inputs: Inputs, names: ModelNames, problems: ProblemList) ->
     _keep(inputs, MODELS, lambda row: _variant(row, names) in used | own_goodput)
     _keep(inputs, GOODPUT, lambda row: _variant(row, names) in used)
     named_sites = _named_sites(inputs)
+    stray_sites = named_sites - set(inputs.of(SITES).ids("site"))
     examples = _examples(inputs, named_sites)
-    _keep(inputs, SITES, lambda row: row["site"] in named_sites)
+    # Where a name is not found its table stays whole, so that the refusal can say what there is.
+    _keep(inputs, SITES, lambda row: row["site"] in named_sites or bool(stray_sites))
     _keep(inputs, OFFERS, lambda row: row["offer"] not in examples)
     sentences = _keep_measured_offers(inputs, names, problems)
     sold = {row["node_type"] for row in inputs.of(OFFERS).rows}
     named = {name for row in inputs.of(POOLS).rows for name in (*(row["node_types"] or ()), row["fixed_node_type"])}
-    _keep(inputs, NODE_TYPES, lambda row: row["node_type"] in sold | named)
+    stray_types = (sold | named) - {None, *inputs.of(NODE_TYPES).ids("node_type")}
+    _keep(inputs, NODE_TYPES, lambda row: row["node_type"] in sold | named or bool(stray_types))
     apis = {api for row in inputs.of(WORKLOADS).rows for api in row["api"] or ()}
-    _keep(inputs, API_PRICES, lambda row: row["api"] in apis)
+    stray_apis = apis - set(inputs.of(API_PRICES).ids("api"))
+    _keep(inputs, API_PRICES, lambda row: row["api"] in apis or bool(stray_apis))
     return Narrowed(sentences, examples)
 
 

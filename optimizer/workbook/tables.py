@@ -12,6 +12,7 @@ from typing import Literal
 from optimizer.errors import ProblemList
 from optimizer.workbook.book import Cell, Sheet, address, column_letters
 from optimizer.workbook.columns import Column, Table, header_key
+from optimizer.workbook.near_misses import column_in_another_unit
 from optimizer.workbook.values import clean_text, is_blank
 
 #: The header may stand under titles and notes, but not lower than this many filled rows.
@@ -148,13 +149,14 @@ def _columns(table: Table, sheet: Sheet, header: int, numbers: list[int], data: 
     """Column numbers by key, and whether no key is named twice. Headers that nobody knows are warned of."""
     known = table.by_header()
     columns: dict[str, int] = {}
+    strange: list[tuple[str, str]] = []
     usable = True
     for number in sorted(numbers):
         value = sheet.value(header, number)
         column = known.get(header_key(str(value)))
         cell = address(header, number)
         if column is None:
-            _warn_unknown(table, clean_text(str(value)), cell, file, problems)
+            strange.append((clean_text(str(value)), cell))
         elif column.key in columns:
             first = address(header, columns[column.key])
             problems.error("DUPLICATE_COLUMN", f"{column.key} stands in two columns, {first} and {cell}.", "Keep one of them.",
@@ -162,6 +164,8 @@ def _columns(table: Table, sheet: Sheet, header: int, numbers: list[int], data: 
             usable = False
         else:
             columns[column.key] = number
+    for words, cell in strange:
+        _report_unknown(table, words, cell, columns, file, problems)
     data_rows = set(data)
     for number in sorted({column for row, column in sheet.cells if row in data_rows} - set(numbers)):
         rows = [row for row in data if not is_blank(sheet.cells.get((row, number)))]
@@ -172,13 +176,23 @@ def _columns(table: Table, sheet: Sheet, header: int, numbers: list[int], data: 
     return columns, usable
 
 
-def _warn_unknown(table: Table, words: str, cell: str, file: str, problems: ProblemList) -> None:
+def _report_unknown(table: Table, words: str, cell: str, columns: Mapping[str, int], file: str, problems: ProblemList) -> None:
+    """A column that nobody knows is passed over with a warning; one that is there in another unit only is refused."""
     key = header_key(words)
     if key in EXTRA_HEADERS:
         return
+    meant = column_in_another_unit(table, words)
+    if meant is not None and meant.key not in columns:
+        into = f" to {meant.unit}" if meant.unit else ""
+        problems.error("COLUMN_UNIT", f"The column {words!r} seems to be {meant.key} in another unit, and would be passed over.",
+                       f"Convert its values{into} and head it {meant.key}, or remove the column.",
+                       file=file, sheet=table.sheet, cell=cell)
+        return
     known = table.by_header()
     close = difflib.get_close_matches(key, list(known), n=1, cutoff=0.75)
-    fix = f"Did you mean {known[close[0]].key}? Then rename the header." if close else ""
+    named = known[close[0]].key if close else ""
+    then = "It has a column of its own." if named in columns else "Then rename the header."
+    fix = f"Did you mean {named}? {then}" if named else ""
     problems.warn("UNKNOWN_COLUMN", f"The column {words!r} is not a column of {table.sheet}, and is passed over.", fix,
                   file=file, sheet=table.sheet, cell=cell)
 
@@ -199,6 +213,10 @@ def _visible_rows(table: Table, sheet: Sheet, data: list[int], file: str, hidden
     if not out_of_sight or hidden == "include":
         return data, True
     if hidden == "exclude":
+        if not sheet.visible:
+            problems.warn("HIDDEN_SHEET_IGNORED",
+                          f"Sheet {table.sheet} is hidden and left out: it counts as a table without rows.",
+                          "Show the sheet, or say --hidden include.", file=file, sheet=table.sheet)
         return [number for number in data if number not in set(out_of_sight)], True
     first, last = out_of_sight[0], out_of_sight[-1]
     problems.error("HIDDEN_ROWS", f"{len(out_of_sight)} rows of {table.sheet} are hidden (a filter?): do they count?",

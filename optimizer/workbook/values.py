@@ -89,7 +89,7 @@ def parse_cell(column: Column, cell: Cell | None, reading: Reading) -> Value:
 
 def _default(column: Column) -> Value:
     if column.required:
-        raise BadCell("MISSING_VALUE", f"{column.key} is empty.", f"Fill in {column.label}.")
+        raise BadCell("MISSING_VALUE", f"{column.key} is empty.", f"Fill in {column.label}, or empty the row.")
     if column.kind == "hours":
         return parse_hours(str(column.default))
     return (None, "") if column.kind == "as_of" else column.default
@@ -260,8 +260,9 @@ def _check_range(column: Column, number: float) -> None:
     if column.kind in ("fraction", "occupancy"):
         span = "above 0 and at most 1" if column.low_open else "from 0 to 1"
         means = f" {number:g} means {100 * number:g} %." if above else ""
-        raise BadCell("FRACTION_OUT_OF_RANGE", f"{column.key} is {number:g}; shares are {span}.{means}",
-                      f"Write {number / 100:g} for {number:g} %." if above and number <= 100 else "")
+        percent = f"Write {number / 100:g} for {number:g} %." if number >= 2 else "Write 0.01 for 1 %, and 1 for 100 %."
+        fix = percent if above and number <= 100 else ""
+        raise BadCell("FRACTION_OUT_OF_RANGE", f"{column.key} is {number:g}; shares are {span}.{means}", fix)
     if low is not None and high is not None:
         span = f"{'above' if column.low_open else 'from'} {low:g} to {high:g}"
     elif low is not None:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from optimizer.workbook.book import Cell
+from optimizer.workbook.book import Cell, CellValue
 from optimizer.workbook.demand_grid import Grid
-from optimizer.workbook.demand_hours import looks_like_hour
+from optimizer.workbook.demand_hours import looks_like_hour, parse_text
 from optimizer.workbook.demand_units import UnitFound, find_unit, parse_unit
 from optimizer.workbook.demand_words import (
     CACHED_WORDS,
@@ -237,7 +237,7 @@ def _build(grid: Grid, header_row: int, hour_column: int, known: tuple[str, ...]
             columns.append(_column(grid, column, levels, unit_row, header_row, rows, known))
     hour = _column(grid, hour_column, levels, None, header_row, rows, known, is_hour=True)
     dates = [cell.value for cell in (grid.cell(row, hour_column) for row in hours[:HOURS_IN_ORDER])]
-    if len(hours) > 1 and all(getattr(value, "hour", None) in (0, None) and hasattr(value, "year") for value in dates):
+    if len(hours) > 1 and all(_is_date(value) for value in dates):
         hour = Column(**{**hour.__dict__, "role": "date"})
     return Table(
         grid,
@@ -249,6 +249,14 @@ def _build(grid: Grid, header_row: int, hour_column: int, known: tuple[str, ...]
         by_words=bool(header_text),
         repeated_headers=repeated,
     )
+
+
+def _is_date(value: CellValue) -> bool:
+    """True for a date without a time of day, as a date or as text."""
+    if isinstance(value, str):
+        stamp = parse_text(value)
+        return stamp is not None and stamp.second == 0 and (stamp.day or stamp.days_either) is not None and ":" not in value
+    return getattr(value, "hour", None) in (0, None) and hasattr(value, "year")
 
 
 def _last_row(grid: Grid, hour_column: int, first: int, header_text: str) -> int:

@@ -162,6 +162,17 @@ def test_unit_that_is_missing_points_at_the_empty_unit_cell() -> None:
     assert ",," not in problem.fix
 
 
+def dated(date: str) -> Sheet:
+    """Dates as text in one column, hours in the next."""
+    return sheet_of([["Date", "Hour", "Output tok/s"], *[[date, hour, 100.0 + hour] for hour in HOURS]])
+
+
+@pytest.mark.parametrize("date", ["2027-03-04", "4 March 2027", "20270304", "04.03.2027", "Thu 2027-03-04", "03/04/2027"])
+def test_dates_as_text_beside_hours_are_dates(date: str) -> None:
+    """The column of dates was taken for the hours, and every hour for 00:00."""
+    assert check(dated(date)).demand[0].demand_tps["day"] == tuple(100.0 + hour for hour in HOURS)
+
+
 # Tables
 
 HEADERS = [

@@ -10,6 +10,7 @@ from optimizer.cli.catalog_command import catalog
 from optimizer.cli.check_command import check
 from optimizer.cli.plan_command import plan
 from optimizer.cli.template_command import template
+from optimizer.cli.verify_command import verify
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
@@ -24,6 +25,7 @@ def main() -> None:
       fleetsheet template -o forecast.xlsx          the workbook to fill in
       fleetsheet check forecast.xlsx                what was understood: unit, peak, mean, every doubt with its cell
       fleetsheet plan forecast.xlsx -o plan.xlsx    the proven cheapest mix, as a workbook
+      fleetsheet verify plan.xlsx                   whether a plan workbook is still true
 
     \b
     Exit codes: 0 done, 1 a fault of fleetsheet, 2 wrong use, 3 input refused, 4 no plan can meet it,
@@ -32,5 +34,5 @@ def main() -> None:
     show.never_fail_on_letters()
 
 
-for command in (template, check, plan, catalog):
+for command in (template, check, plan, verify, catalog):
     main.add_command(command)

@@ -67,8 +67,8 @@ def plan_json(result: PlanResult) -> Json:
             "ok": result.audit.ok if result.audit else None,
             "violations": [str(violation) for violation in result.audit.violations] if result.audit else [],
         },
-        "warnings": _problems(result.warnings),
-        "errors": _problems(result.errors),
+        "warnings": problem_rows(result.warnings),
+        "errors": problem_rows(result.errors),
         "inputs": [{"file": item.file, "sha256": item.sha256} for item in run.inputs],
         "start_date": run.start_date.isoformat() if run.start_date else None,
         "version": run.version,
@@ -83,7 +83,7 @@ def check_json(
     workloads: Iterable[WorkloadDemand], warnings: Iterable[Problem] = (), errors: Iterable[Problem] = ()
 ) -> Json:
     """The object of `check --json`: refused where there is any error, else ok."""
-    refused = _problems(errors)
+    refused = problem_rows(errors)
     document: Json = {
         "status": "refused" if refused else "ok",
         "workloads": [
@@ -97,7 +97,7 @@ def check_json(
             }
             for row in workloads
         ],
-        "warnings": _problems(warnings),
+        "warnings": problem_rows(warnings),
         "errors": refused,
     }
     return _plain_object(document)
@@ -259,7 +259,8 @@ def _infeasible(row: InfeasibleLimit) -> Json:
     }
 
 
-def _problems(problems: Iterable[Problem]) -> list[Json]:
+def problem_rows(problems: Iterable[Problem]) -> list[Json]:
+    """Errors or warnings as rows of JSON."""
     return [
         {
             "code": problem.code,

@@ -40,7 +40,7 @@ from optimizer.report.sheets.options import OPTIONS, REJECTIONS, fill_options, f
 from optimizer.report.sheets.purchases import PURCHASES, fill_purchases
 from optimizer.report.sheets.sizing import SIZING, fill_sizing
 from optimizer.report.sheets.summary import SUMMARY, fill_summary
-from optimizer.report.writer import check_target, new_book, replace_file
+from optimizer.report.writer import PlanBook, PlanSheet, check_target, new_book, replace_file
 
 RESULTS = (SUMMARY, PURCHASES, SIZING, HOURLY, COST, BAD_DAY, CONSTRAINTS, OPTIONS, REJECTIONS)
 WORKINGS = (POOL_HOURS, WORKLOAD_HOURS, REPLICAS, ROUTING, API_HOURS)
@@ -81,12 +81,22 @@ def write_plan_workbook(path: Path | str, result: PlanResult, *, force: bool = F
 
 def plan_workbook_bytes(result: PlanResult, name: str = "plan.xlsx") -> bytes:
     """The workbook as bytes; `name` goes into its footers. Raises ValueError where the result carries no plan."""
+    return _build(result, name, keep=False)[1]
+
+
+def plan_cells(result: PlanResult) -> dict[str, PlanSheet]:
+    """The sheets of the workbook in order, with what each cell shows and every formula; nothing is written."""
+    return _build(result, "plan.xlsx", keep=True)[0].sheets
+
+
+def _build(result: PlanResult, name: str, *, keep: bool) -> tuple[PlanBook, bytes]:
     figures = Figures(result)
     inputs = InputTables(figures)
     workings = (*WORKINGS, *((SHIFTS,) if figures.shift_rows else ()), *((COVERED,) if figures.covered_rows else ()))
     names = (*RESULTS, *workings, INPUTS, *(table.table.sheet for table in inputs.written), *CONTROL)
     places = Places(figures, names, inputs)
     book, buffer = new_book(figures.currency, footer=name, created=result.run.run_utc, version=result.run.version)
+    book.keeps_formulas = keep
     tables = {table.table.sheet: table for table in inputs.written}
     for sheet_name in names:
         tab = _RESULT_TAB if sheet_name in RESULTS else _WORKING_TAB if sheet_name in workings else _INPUT_TAB
@@ -103,4 +113,4 @@ def plan_workbook_bytes(result: PlanResult, name: str = "plan.xlsx") -> bytes:
         sheet.master(cell_ref(CHECKS, *MASTER_CELL), master)
     book.sheets[SUMMARY].raw.activate()
     book.workbook.close()
-    return buffer.getvalue()
+    return book, buffer.getvalue()

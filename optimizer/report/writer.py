@@ -37,6 +37,7 @@ FORMULA_LIMIT = 8_192
 MASTER_ROW = 1
 A4, A3 = 9, 8
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+_MARK = re.compile(f'name="{MARK_PROPERTY}"[^>]*>\\s*<vt:lpwstr>([^<]*)<')
 _UNDATED = datetime.datetime(2000, 1, 1)
 
 Value = float | int | bool | str | datetime.date
@@ -51,13 +52,17 @@ class Stripped:
 
 
 class PlanSheet:
-    """One sheet. Rows and columns are 0-based. `values` keeps what every cell shows, for totals and checks."""
+    """One sheet. Rows and columns are 0-based. `values` keeps what every cell shows, for totals and checks.
+
+    `formulas` keeps the formulas where the book was asked to.
+    """
 
     def __init__(self, book: PlanBook, name: str, sheet: Any) -> None:
         self.book = book
         self.name = name
         self.raw = sheet
         self.values: dict[tuple[int, int], Value] = {}
+        self.formulas: dict[tuple[int, int], str] = {}
         self._widths: dict[int, float] = {}
 
     # ------------------------------------------------------------------ cells
@@ -111,6 +116,8 @@ class PlanSheet:
         elif not isinstance(value, bool):
             cached = value + 0
         self.raw.write_formula(row, col, text, chosen, cached)
+        if self.book.keeps_formulas:
+            self.formulas[row, col] = text
         self.values[row, col] = value
 
     def jump(self, row: int, col: int, target: str, label: str) -> None:
@@ -214,13 +221,17 @@ class PlanSheet:
 
 @dataclass
 class PlanBook:
-    """A workbook being written. footer: file name in the footer; stripped: what had to be taken out of texts."""
+    """A workbook being written. footer: file name in the footer; stripped: what had to be taken out of texts.
+
+    keeps_formulas: sheets remember their formulas, for a comparison cell by cell.
+    """
 
     workbook: Any
     formats: Formats
     footer: str = ""
     stripped: list[Stripped] = field(default_factory=list)
     sheets: dict[str, PlanSheet] = field(default_factory=dict)
+    keeps_formulas: bool = False
 
     def add(self, name: str, tab: str) -> PlanSheet:
         """A new sheet after the others. tab: colour of its tab."""
@@ -278,12 +289,21 @@ def footer_text(text: str) -> str:
 
 def is_plan_workbook(path: Path) -> bool:
     """True where the file is a workbook that fleetsheet wrote as a plan."""
+    return plan_version(path) is not None
+
+
+def plan_version(path: Path) -> str | None:
+    """Version of fleetsheet that wrote a plan workbook ("" where it does not say); None for any other file."""
     try:
         with zipfile.ZipFile(path) as package:
             part = package.getinfo("docProps/custom.xml")
-            return part.file_size < 1_000_000 and f'name="{MARK_PROPERTY}"' in package.read(part).decode("utf-8", "replace")
+            text = package.read(part).decode("utf-8", "replace") if part.file_size < 1_000_000 else ""
     except (OSError, KeyError, zipfile.BadZipFile, NotImplementedError, RuntimeError):
-        return False
+        return None
+    if f'name="{MARK_PROPERTY}"' not in text:
+        return None
+    found = _MARK.search(text)
+    return found[1] if found else ""
 
 
 def check_target(path: Path, *, force: bool = False) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from optimizer.report.places import Places
 
 CHECKS = "Checks"
-_TOP = 6
+CHECKS_TOP = 6
 MASTER_CELL = (4, 1)
 
 
@@ -56,7 +56,7 @@ def checks_grid(count: int) -> Grid:
         Col("diff", "Difference", "in unit", "n2", 13),
         Col("unit", "Unit", width=14),
     )
-    return Grid(CHECKS, _TOP, cols, count)
+    return Grid(CHECKS, CHECKS_TOP, cols, count)
 
 
 def checks(places: Places, figures: Figures) -> list[Check]:

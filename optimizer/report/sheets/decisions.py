@@ -18,56 +18,56 @@ if TYPE_CHECKING:
     from optimizer.report.places import Places
 
 ROUTING, API_HOURS, SHIFTS, COVERED = "Routing", "API hours", "Shifts", "Covered hours"
+ROUTING_COLS = (
+    Col("workload", "Workload", width=14), Col("pool", "Pool", width=12), Col("option", "Option", width=34), DAY, HOUR,
+    WEIGHT,
+    Col("firm", "On firm replicas", "tok/s", "n1", 11), Col("spot", "On spot replicas", "tok/s", "n1", 11),
+    Col("burst", "Burst factor", "x", "n2", 8), Col("goodput", "Goodput of a replica", "tok/s", "n1", 10),
+    Col("prefill", "Prefill per output token", "replica-s", "plain", 11),
+    Col("busy", "Work at full goodput", "replicas", "n2", 10), Col("mtok", "Tokens", "M tok/day", "n2", 10),
+    Col("replica_h", "Tokens / goodput", "replica-h/day", "n2", 12),
+)  # fmt: skip
+API_HOURS_COLS = (
+    Col("workload", "Workload", width=14), Col("pool", "Pool", width=12), Col("api", "API", width=26), DAY, HOUR, WEIGHT,
+    Col("tps", "Overflow", "tok/s", "n1", 10), Col("ratio", "Input per output token", "tok/tok", "n2", 10),
+    Col("input_tps", "Input", "tok/s", "n1", 10), Col("rpm", "Requests", "per minute", "n1", 10),
+    Col("output_price", "Output price", "$/M tok", "usd_mtok", 10),
+    Col("input_price", "Input price", "$/M tok", "usd_mtok", 10),
+    Col("cached_price", "Cached input price", "$/M tok", "usd_mtok", 10), Col("hit", "Prefix hits", "share", "pct", 8),
+    Col("price", "All-in price", "$/M output", "usd_mtok", 10), Col("usd_h", "Cost", "$/h", "usd2", 10),
+    Col("usd_day", "Cost", "$/day", "usd2", 10), Col("mtok", "Tokens", "M tok/day", "n2", 10),
+)  # fmt: skip
+SHIFTS_COLS = (
+    Col("workload", "Workload", width=16), DAY, Col("hour", "Arrives", "h", "hour", 8),
+    Col("run_hour", "Runs", "h", "hour", 8),
+    Col("waits", "Waits", "h", "int", 8), Col("tps", "Work", "tok/s", "n1", 11),
+)  # fmt: skip
+COVERED_COLS = (
+    Col("discount", "Commitment", width=16), Col("offer", "Offer", width=24), Col("node_type", "Node type", width=13),
+    Col("market", "Firm or spot", width=9), DAY, HOUR, WEIGHT, Col("nodes", "Nodes covered", "nodes", "n2", 10),
+    Col("list_price", "Price without", "$/node-h", "usd2", 10), Col("price", "Discounted price", "$/node-h", "usd2", 10),
+    Col("list_h", "Not paid for use", "$/h", "usd2", 10), Col("spent_h", "Taken of the commitment", "$/h", "usd2", 11),
+)  # fmt: skip
 
 
 def routing_grid(figures: Figures) -> Grid:
     """A row for each workload on each option in each hour."""
-    cols = (
-        Col("workload", "Workload", width=14), Col("pool", "Pool", width=12), Col("option", "Option", width=34), DAY, HOUR,
-        WEIGHT,
-        Col("firm", "On firm replicas", "tok/s", "n1", 11), Col("spot", "On spot replicas", "tok/s", "n1", 11),
-        Col("burst", "Burst factor", "x", "n2", 8), Col("goodput", "Goodput of a replica", "tok/s", "n1", 10),
-        Col("prefill", "Prefill per output token", "replica-s", "plain", 11),
-        Col("busy", "Work at full goodput", "replicas", "n2", 10), Col("mtok", "Tokens", "M tok/day", "n2", 10),
-        Col("replica_h", "Tokens / goodput", "replica-h/day", "n2", 12),
-    )  # fmt: skip
-    return Grid(ROUTING, TABLE_TOP, cols, len(figures.load_rows))
+    return Grid(ROUTING, TABLE_TOP, ROUTING_COLS, len(figures.load_rows))
 
 
 def api_hours_grid(figures: Figures) -> Grid:
     """A row for each workload at each API in each hour in which it overflows."""
-    cols = (
-        Col("workload", "Workload", width=14), Col("pool", "Pool", width=12), Col("api", "API", width=26), DAY, HOUR, WEIGHT,
-        Col("tps", "Overflow", "tok/s", "n1", 10), Col("ratio", "Input per output token", "tok/tok", "n2", 10),
-        Col("input_tps", "Input", "tok/s", "n1", 10), Col("rpm", "Requests", "per minute", "n1", 10),
-        Col("output_price", "Output price", "$/M tok", "usd_mtok", 10),
-        Col("input_price", "Input price", "$/M tok", "usd_mtok", 10),
-        Col("cached_price", "Cached input price", "$/M tok", "usd_mtok", 10), Col("hit", "Prefix hits", "share", "pct", 8),
-        Col("price", "All-in price", "$/M output", "usd_mtok", 10), Col("usd_h", "Cost", "$/h", "usd2", 10),
-        Col("usd_day", "Cost", "$/day", "usd2", 10), Col("mtok", "Tokens", "M tok/day", "n2", 10),
-    )  # fmt: skip
-    return Grid(API_HOURS, TABLE_TOP, cols, len(figures.api_rows))
+    return Grid(API_HOURS, TABLE_TOP, API_HOURS_COLS, len(figures.api_rows))
 
 
 def shifts_grid(figures: Figures) -> Grid:
     """A row for each hour of arrival and hour of running of deferrable work."""
-    cols = (
-        Col("workload", "Workload", width=16), DAY, Col("hour", "Arrives", "h", "hour", 8),
-        Col("run_hour", "Runs", "h", "hour", 8),
-        Col("waits", "Waits", "h", "int", 8), Col("tps", "Work", "tok/s", "n1", 11),
-    )  # fmt: skip
-    return Grid(SHIFTS, TABLE_TOP, cols, len(figures.shift_rows))
+    return Grid(SHIFTS, TABLE_TOP, SHIFTS_COLS, len(figures.shift_rows))
 
 
 def covered_grid(figures: Figures) -> Grid:
     """A row for each discount, offer and hour in which a commitment covers nodes."""
-    cols = (
-        Col("discount", "Commitment", width=16), Col("offer", "Offer", width=24), Col("node_type", "Node type", width=13),
-        Col("market", "Firm or spot", width=9), DAY, HOUR, WEIGHT, Col("nodes", "Nodes covered", "nodes", "n2", 10),
-        Col("list_price", "Price without", "$/node-h", "usd2", 10), Col("price", "Discounted price", "$/node-h", "usd2", 10),
-        Col("list_h", "Not paid for use", "$/h", "usd2", 10), Col("spent_h", "Taken of the commitment", "$/h", "usd2", 11),
-    )  # fmt: skip
-    return Grid(COVERED, TABLE_TOP, cols, len(figures.covered_rows))
+    return Grid(COVERED, TABLE_TOP, COVERED_COLS, len(figures.covered_rows))
 
 
 def fill_routing(sheet: PlanSheet, places: Places, figures: Figures) -> None:

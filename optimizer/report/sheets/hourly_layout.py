@@ -7,7 +7,9 @@ from optimizer.report.grid import Col, Grid
 from optimizer.report.words import PURCHASE_LABELS
 
 HOURLY = "Hourly"
-_TOP = 4
+HOURLY_TOP = 4
+#: Unit of the columns that hold decisions, by which they are known again.
+NODES_USED = "nodes used"
 COST_LABELS = {
     "held": "Held",
     "used": "Used",
@@ -72,7 +74,7 @@ def hourly_grid(figures: Figures) -> Grid:
         Col("busy", "Work", "replicas", "n1", 8),
         Col("use", "Occupancy", "of live", "pct", 10),
     ]
-    cols += [Col(f"used:{line.offer.offer}", line.offer.offer, "nodes used", "int", 11) for line in figures.lines]
+    cols += [Col(f"used:{line.offer.offer}", line.offer.offer, NODES_USED, "int", 11) for line in figures.lines]
     cols += [
         Col(f"cost_{part}", COST_LABELS[part], "$/h", "usd2", 12 if part == "discounts" else 9) for part in figures.cost_parts
     ]
@@ -97,7 +99,7 @@ def hourly_grid(figures: Figures) -> Grid:
         for api, limit, _ in api_limits(figures)
     ]
     cols += [Col(f"spent:{row.discount}", row.discount, "$/h of commitment", "usd2", 12) for row in figures.commitments]
-    return Grid(HOURLY, _TOP, tuple(cols), len(figures.slices))
+    return Grid(HOURLY, HOURLY_TOP, tuple(cols), len(figures.slices))
 
 
 def spent_usd_per_h(figures: Figures, discount: str, place: int) -> float:

@@ -14,6 +14,20 @@ if TYPE_CHECKING:
     from optimizer.report.places import Places
 
 POOL_HOURS, WORKLOAD_HOURS, REPLICAS = "Pool hours", "Workload hours", "Replicas"
+REPLICAS_COLS = (
+    Col("pool", "Pool", width=12), Col("option", "Option", width=34), Col("node_type", "Node type", width=12), DAY, HOUR,
+    WEIGHT,
+    Col("gpus_taken", "GPUs per replica", "GPUs", "n2", 9),
+    Col("live", "Live", "replicas", "int", 8), Col("total", "Total", "replicas", "int", 8),
+    Col("spot_live", "Of live, on spot", "replicas", "int", 8), Col("spot_total", "Of total, on spot", "replicas", "int", 8),
+    Col("firm_gpus", "GPUs, firm", "GPUs", "n1", 8), Col("spot_gpus", "GPUs, spot", "GPUs", "n1", 8),
+    Col("busy", "Work at full goodput", "replicas", "n2", 10), Col("occupancy", "Planned occupancy", "share", "pct", 10),
+    Col("needed", "Needed in a normal hour", "replicas", "int", 10),
+    Col("spare", "Spare for the bad day", "replicas", "int", 9),
+    Col("rollout", "Rollout surge", "replicas", "int", 8), Col("goodput", "Goodput of a replica", "tok/s", "n1", 10),
+    Col("running", "Goodput running", "tok/s", "n1", 11), Col("working", "Work at goodput", "tok/s", "n1", 11),
+    Col("spot_running", "Live on spot, at goodput", "tok/s", "n1", 11), Col("usd", "Share of node cost", "$/day", "usd2", 11),
+)  # fmt: skip
 
 
 def workload_hours_grid(figures: Figures) -> Grid:
@@ -31,21 +45,7 @@ def workload_hours_grid(figures: Figures) -> Grid:
 
 def replicas_grid(figures: Figures) -> Grid:
     """A row for each option of a pool in each hour in which it has replicas."""
-    cols = (
-        Col("pool", "Pool", width=12), Col("option", "Option", width=34), Col("node_type", "Node type", width=12), DAY, HOUR,
-        WEIGHT,
-        Col("gpus_taken", "GPUs per replica", "GPUs", "n2", 9),
-        Col("live", "Live", "replicas", "int", 8), Col("total", "Total", "replicas", "int", 8),
-        Col("spot_live", "Of live, on spot", "replicas", "int", 8), Col("spot_total", "Of total, on spot", "replicas", "int", 8),
-        Col("firm_gpus", "GPUs, firm", "GPUs", "n1", 8), Col("spot_gpus", "GPUs, spot", "GPUs", "n1", 8),
-        Col("busy", "Work at full goodput", "replicas", "n2", 10), Col("occupancy", "Planned occupancy", "share", "pct", 10),
-        Col("needed", "Needed in a normal hour", "replicas", "int", 10),
-        Col("spare", "Spare for the bad day", "replicas", "int", 9),
-        Col("rollout", "Rollout surge", "replicas", "int", 8), Col("goodput", "Goodput of a replica", "tok/s", "n1", 10),
-        Col("running", "Goodput running", "tok/s", "n1", 11), Col("working", "Work at goodput", "tok/s", "n1", 11),
-        Col("spot_running", "Live on spot, at goodput", "tok/s", "n1", 11), Col("usd", "Share of node cost", "$/day", "usd2", 11),
-    )  # fmt: skip
-    return Grid(REPLICAS, TABLE_TOP, cols, len(figures.replica_rows))
+    return Grid(REPLICAS, TABLE_TOP, REPLICAS_COLS, len(figures.replica_rows))
 
 
 def pool_hours_grid(figures: Figures) -> Grid:

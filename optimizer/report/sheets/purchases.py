@@ -19,32 +19,36 @@ if TYPE_CHECKING:
     from optimizer.report.places import Places
 
 PURCHASES = "Purchases"
-_TOP = 4
-_TOTALLED = ("upfront_total", "usd_day", "usd_month", "commitment")
+PURCHASES_TOP = 4
+PURCHASES_COLS = (
+    Col("offer", "Offer", width=26), Col("purchase", "Purchase type", width=12), Col("provider", "Provider", width=12),
+    Col("region", "Region", width=12), Col("site", "Site", width=9), Col("gpu", "GPU", width=9),
+    Col("new", "Nodes to buy", "nodes", "int", 8), Col("existing", "Held already", "nodes", "int", 8),
+    Col("held", "Nodes held", "nodes", "int", 8), Col("peak", "Most nodes used", "nodes", "int", 8),
+    Col("gpus", "GPUs", "GPUs", "int", 8), Col("order_by", "Order by", "date", "date", 11),
+    Col("term", "Term", "months", "n1", 8), Col("held_price", "Held", "$/node-h", "usd2", 9),
+    Col("used_price", "Used", "$/node-h", "usd2", 9), Col("upfront_total", "Upfront to pay", "$", "usd0", 11),
+    Col("commitment", "Committed over the term", "$", "usd0", 13), Col("usd_day", "Cost", "$/day", "usd2", 11),
+    Col("usd_month", "Cost", "$/month", "usd0", 11), Col("utilisation", "Used of paid", "share", "pct", 9),
+    Col("node_type", "Node type", width=13), Col("gpus_per_node", "GPUs per node", "GPUs", "int", 8),
+    Col("lead", "Lead time", "weeks", "n1", 8), Col("upfront", "Upfront", "$/node", "usd0", 10),
+    Col("held_h", "Held", "node-h/day", "n1", 9), Col("used_h", "Used", "node-h/day", "n1", 9),
+    Col("on_demand", "On demand, same node", "$/node-h", "usd2", 10), Col("break_even", "Break-even use", "share", "pct", 9),
+    Col("paid_h", "Paid", "node-h/day", "n1", 9), Col("covered_h", "Covered by commitments", "node-h/day", "n1", 11),
+    Col("holding_rate", "Holding all-in", "$/node-h", "usd2", 9),
+    Col("energy_rate", "Energy", "$/node-h used", "usd2", 9), Col("tps_per_node", "Goodput of a node", "tok/s", "n1", 10),
+    Col("source", "Source", width=34), Col("as_of", "As of", "date", "date", 11),
+)  # fmt: skip
+COMMITMENTS_COLS = (
+    Col("discount", "Commitment", width=26), Col("covers", "Covers", width=12), Col("blank", "", width=12),
+    Col("usd_h", "Committed", "$/h", "usd2", 9), Col("usd_day", "Cost", "$/day", "usd2", 9),
+    Col("usd_month", "Cost", "$/month", "usd0", 9),
+)  # fmt: skip
 
 
 def purchases_grid(figures: Figures) -> Grid:
     """A row for each offer of which nodes are held or used."""
-    cols = (
-        Col("offer", "Offer", width=26), Col("purchase", "Purchase type", width=12), Col("provider", "Provider", width=12),
-        Col("region", "Region", width=12), Col("site", "Site", width=9), Col("gpu", "GPU", width=9),
-        Col("new", "Nodes to buy", "nodes", "int", 8), Col("existing", "Held already", "nodes", "int", 8),
-        Col("held", "Nodes held", "nodes", "int", 8), Col("peak", "Most nodes used", "nodes", "int", 8),
-        Col("gpus", "GPUs", "GPUs", "int", 8), Col("order_by", "Order by", "date", "date", 11),
-        Col("term", "Term", "months", "n1", 8), Col("held_price", "Held", "$/node-h", "usd2", 9),
-        Col("used_price", "Used", "$/node-h", "usd2", 9), Col("upfront_total", "Upfront to pay", "$", "usd0", 11),
-        Col("commitment", "Committed over the term", "$", "usd0", 13), Col("usd_day", "Cost", "$/day", "usd2", 11),
-        Col("usd_month", "Cost", "$/month", "usd0", 11), Col("utilisation", "Used of paid", "share", "pct", 9),
-        Col("node_type", "Node type", width=13), Col("gpus_per_node", "GPUs per node", "GPUs", "int", 8),
-        Col("lead", "Lead time", "weeks", "n1", 8), Col("upfront", "Upfront", "$/node", "usd0", 10),
-        Col("held_h", "Held", "node-h/day", "n1", 9), Col("used_h", "Used", "node-h/day", "n1", 9),
-        Col("on_demand", "On demand, same node", "$/node-h", "usd2", 10), Col("break_even", "Break-even use", "share", "pct", 9),
-        Col("paid_h", "Paid", "node-h/day", "n1", 9), Col("covered_h", "Covered by commitments", "node-h/day", "n1", 11),
-        Col("holding_rate", "Holding all-in", "$/node-h", "usd2", 9),
-        Col("energy_rate", "Energy", "$/node-h used", "usd2", 9), Col("tps_per_node", "Goodput of a node", "tok/s", "n1", 10),
-        Col("source", "Source", width=34), Col("as_of", "As of", "date", "date", 11),
-    )  # fmt: skip
-    return Grid(PURCHASES, _TOP, cols, len(figures.lines))
+    return Grid(PURCHASES, PURCHASES_TOP, PURCHASES_COLS, len(figures.lines))
 
 
 def api_lines_grid(figures: Figures) -> Grid:
@@ -60,12 +64,7 @@ def api_lines_grid(figures: Figures) -> Grid:
 
 def commitments_grid(figures: Figures) -> Grid:
     """A row for each commitment bought, under the APIs."""
-    cols = (
-        Col("discount", "Commitment", width=26), Col("covers", "Covers", width=12), Col("blank", "", width=12),
-        Col("usd_h", "Committed", "$/h", "usd2", 9), Col("usd_day", "Cost", "$/day", "usd2", 9),
-        Col("usd_month", "Cost", "$/month", "usd0", 9),
-    )  # fmt: skip
-    return Grid(PURCHASES, api_lines_grid(figures).last + 4, cols, len(figures.commitments))
+    return Grid(PURCHASES, api_lines_grid(figures).last + 4, COMMITMENTS_COLS, len(figures.commitments))
 
 
 def cheapest_on_demand(figures: Figures, line: Line) -> Offer | None:

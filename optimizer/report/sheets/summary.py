@@ -13,6 +13,7 @@ from optimizer.report.sheets.cost_layout import api_pairs, pair_price
 from optimizer.report.sheets.limits import rack_rows
 from optimizer.report.style import HEADER_FILL
 from optimizer.report.words import (
+    BASELINE_LABELS,
     PURCHASE_LABELS,
     compare_baselines,
     decision_sentences,
@@ -152,6 +153,11 @@ def _proof(sheet: PlanSheet, places: Places, figures: Figures) -> None:
     note = textwrap.wrap(status_words(plan.status, plan.gap_frac), 44)
     for place, line in enumerate(note[:2]):
         sheet.text(row + 7 + place, 3, line, fmt=formats.custom(indent=1, italic=True, font_size=9, font_color="#5F6B73"))
+
+
+def baseline_cells() -> dict[str, tuple[int, int]]:
+    """Where the cost of each baseline stands, by its name: (row, column), 0-based."""
+    return {key: (_BLOCK_TOP + 1 + place, 8) for place, key in enumerate(BASELINE_LABELS)}
 
 
 def _baselines(sheet: PlanSheet, places: Places, figures: Figures) -> None:

@@ -23,8 +23,10 @@ from optimizer.units import ROUNDING_HEDGE
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-#: Combinations of mixes above which a pool is written out in full instead.
-MAX_COMBINATIONS = 3_000_000
+#: Combinations of mixes x prices x bad days x slices above which a pool is written out in full instead.
+MAX_PAIR_WORK = 300_000_000
+#: Mixes on one node type above which it is not worth sorting out those that others beat.
+MAX_MIXES = 5_000
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,8 @@ def pair_menus(pool: PoolData, steps: dict[tuple[str, str], int]) -> tuple[Menu,
     for members in kinds.values():
         piece = pool.slices[members[0]]
         bounds = [max(replica_bound(pool, pool.slices[t], k) for t in members) for k in range(len(pool.options))]
-        mixes = _all_mixes(pool, piece, days, node_types, step, bounds)
+        most = MAX_PAIR_WORK // ((len(pool.options) + 2) * (len(days) + 1) * len(pool.slices))
+        mixes = _all_mixes(pool, piece, days, node_types, step, bounds, most)
         if mixes is None:
             return None
         for t in members:
@@ -62,8 +65,9 @@ def pair_menus(pool: PoolData, steps: dict[tuple[str, str], int]) -> tuple[Menu,
 
 def _all_mixes(
     pool: PoolData, piece: PoolSlice, days: tuple[BadDay, ...], node_types: tuple[str, ...], step: tuple[int, ...],
-    bounds: list[int],
+    bounds: list[int], most: int,
 ) -> _Mixes | None:
+    """Every combination of mixes over the node types; None where there would be more than `most`."""
     prices = directions(2, [(row[0], row[1]) for row in piece.mean_tps])
     combined: _Mixes | None = None
     for axis, (node_type, size) in enumerate(zip(node_types, step, strict=True)):
@@ -71,12 +75,12 @@ def _all_mixes(
         count = 1
         for k in members:
             count *= bounds[k] + 1
-        if count > MAX_COMBINATIONS // 10:
+        if count > MAX_MIXES:
             return None
         mixes = _mixes(pool, piece, days, prices, members, [bounds[k] for k in members], axis, len(node_types), size)
         if combined is None:
             combined = mixes
-        elif len(combined.steps) * len(mixes.steps) > MAX_COMBINATIONS:
+        elif len(combined.steps) * len(mixes.steps) > most:
             return None
         else:
             combined = _combine(combined, mixes)

@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 .PHONY: plan test lint clean
 
 plan: $(STAMP)
-	$(BIN)/fleetsheet plan templates/example.xlsx -o outputs/plan.xlsx --force
+	$(BIN)/fleetsheet plan templates/example.xlsx -o outputs/plan.xlsx
 
 test: $(VENV)/.installed-dev
 	$(BIN)/python tests/run.py

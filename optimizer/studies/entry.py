@@ -17,7 +17,7 @@ from optimizer.domain.market import Offer
 from optimizer.plan.ledger import build_ledger, node_rates
 from optimizer.plan.plan import Decision
 from optimizer.studies.limits import changed
-from optimizer.studies.resolve import GAP, Clock, Reference, resolve
+from optimizer.studies.resolve import Clock, Reference, resolve
 
 _ROUNDS = 12
 _FIRST_FACTOR = 0.5
@@ -126,9 +126,11 @@ def _found(
     case: Case, candidates: Candidates, row: EntryPrice, reference: Reference, clock: Clock, rows_left: int
 ) -> EntryPrice:
     names, factor, best, most = frozenset(row.offers), _FIRST_FACTOR, None, 1.0
-    least_paid = _least_paid(case, names)
+    least_paid, searched = _least_paid(case, names), False
     for _ in range(_ROUNDS):
-        solved = None if clock.over else resolve(_scaled(case, names, factor), gap=GAP, time_limit_s=clock.share(rows_left))
+        if clock.over:
+            break
+        solved = resolve(_scaled(case, names, factor), gap=reference.gap, time_limit_s=clock.share(rows_left))
         if solved is None or solved.decision is None:
             break
         if least_paid > 0:
@@ -144,8 +146,9 @@ def _found(
         elif best is None and factor > 0:
             factor = 0.0
         else:
+            searched = True
             break
-    if factor > 0 and best is None:
+    if best is None and not searched:
         return row
     if best is None or best <= _SAME_FACTOR:
         found = "at no price" if most <= _SAME_FACTOR else "below the proof's tolerance"

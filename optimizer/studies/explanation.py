@@ -14,6 +14,8 @@ from optimizer.studies.worth import Worth, worth_of_limits
 
 #: Wall seconds for all re-solves together.
 BUDGET_S = 30.0
+#: A re-solve may take so many times as long as the plan did before another row gets its turn.
+_TIMES_THE_PLAN = 2.0
 
 
 class PlanExplanation(Frozen):
@@ -33,7 +35,7 @@ def explain_plan(case: Case, candidates: Candidates, plan: Plan, *, budget_s: fl
 
     The time is shared: a quarter to sharpen the proof, then headroom, limits and entry prices get equal parts of what is left.
     """
-    clock = Clock.of(budget_s)
+    clock = Clock.of(budget_s, one_solve_s=max(1.0, _TIMES_THE_PLAN * plan.solver.seconds))
     known = Reference(plan.cost.total, min(plan.bound_usd_per_day, plan.cost.total))
     reference = sharpen(case, known, clock.left_s / 4)
     headroom = cost_of_headroom(case, reference, clock.at_most(clock.left_s / 3))

@@ -17,10 +17,12 @@ from optimizer.domain.market import ApiPrice, Offer
 from optimizer.plan.metrics import nodes_per_rack
 from optimizer.plan.plan import Decision
 from optimizer.studies.wording import number
-from optimizer.units import SECONDS_PER_MINUTE
+from optimizer.units import SECONDS_PER_MINUTE, floor_hedged
 
 #: More nodes than any rack holds; where a limit per rack is lifted.
 _NODES_IN_ANY_RACK = 64
+#: Amounts are shown without the noise of floating point.
+_SHOWN_DIGITS = 9
 
 
 @dataclass(frozen=True)
@@ -69,13 +71,19 @@ class Limit:
 
     def shown(self, value: float) -> float:
         """How far a value is from the present one, in `unit`."""
-        return abs(value - self.value) * self.shown_per_value
+        return round(abs(value - self.value) * self.shown_per_value, _SHOWN_DIGITS)
 
     def binds(self, case: Case, decision: Decision) -> bool:
         """True where a plan could not take another node, or unit, of it; always where what it takes does not say."""
         if self.used is None or self.lumpy:
             return True
         return self.used(case, decision) + max(self.bites, default=self.step) > self.value * (1 + 1e-9)
+
+    def same(self, value: float) -> bool:
+        """True where nodes of one size only take of it, and as many fit at `value` as now: no plan is gained or lost."""
+        if len(self.bites) != 1 or self.fine >= 1:
+            return False
+        return floor_hedged(value / self.bites[0]) == floor_hedged(self.value / self.bites[0])
 
     def next_values(self, case: Case, decision: Decision) -> tuple[float, ...]:
         """Looser values worth a look: by one natural unit, and those that let one node more in, by its size."""
@@ -153,14 +161,15 @@ def _site_limits(case: Case, site: Site, offers: list[Offer]) -> Iterator[Limit]
             at=setting("racks"), used=lambda given, plan: float(_racks(given, plan, name)),
             words=lambda value: f"+{number(value - now_racks)} rack{'s' if value - now_racks != 1 else ''} at site {name}",
         )
-    largest_kw = max((case.node_type(node_type).node_kw or 0.0 for node_type in types), default=0.0)
-    if site.kw_per_rack is not None and largest_kw > 0:
+    sizes_kw = [kw for node_type in types if (kw := case.node_type(node_type).node_kw)]
+    if site.kw_per_rack is not None and sizes_kw:
         now_rack_kw = site.kw_per_rack
-        most_kw = (site.slots_per_rack or _NODES_IN_ANY_RACK) * largest_kw
+        most_kw = (site.slots_per_rack or _NODES_IN_ANY_RACK) * max(sizes_kw)
         if most_kw > now_rack_kw:
             yield Limit(
-                limit="kw_per_rack", what=f"site {name}", unit="kW per rack", value=now_rack_kw, free=most_kw, step=1.0,
-                fine=0.1, site=name, at=setting("kw_per_rack"),
+                limit="kw_per_rack", what=f"site {name}", unit="kW per rack", value=now_rack_kw, free=most_kw,
+                step=min((floor_hedged(now_rack_kw / kw) + 1) * kw - now_rack_kw for kw in sizes_kw), fine=0.1, site=name,
+                at=setting("kw_per_rack"),
                 words=lambda value: f"{number(value)} kW per rack at site {name} instead of {number(now_rack_kw)}",
             )
     if site.slots_per_rack is not None:

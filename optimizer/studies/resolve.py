@@ -42,11 +42,12 @@ class Clock:
     """Wall seconds that a study may take."""
 
     deadline: float
+    one_solve_s: float = 1.0
 
     @classmethod
-    def of(cls, seconds: float) -> Clock:
-        """A clock that runs out after so many seconds from now."""
-        return cls(time.perf_counter() + seconds)
+    def of(cls, seconds: float, *, one_solve_s: float = 1.0) -> Clock:
+        """A clock that runs out after so many seconds from now. one_solve_s: no solve is given less while there is that much."""
+        return cls(time.perf_counter() + seconds, one_solve_s)
 
     @property
     def left_s(self) -> float:
@@ -59,12 +60,12 @@ class Clock:
         return self.left_s <= 0
 
     def share(self, number: int) -> float:
-        """Seconds for one of so many solves that are left: three even parts, since most take less than one; a second at least."""
-        return min(max(3 * self.left_s / max(number, 1), 1.0), self.left_s)
+        """Seconds for one of so many solves that are left: three even parts, since most take less than one."""
+        return min(max(3 * self.left_s / max(number, 1), self.one_solve_s), self.left_s)
 
     def at_most(self, seconds: float) -> Clock:
         """A clock that runs out after so many seconds, or when this one does."""
-        return Clock(min(self.deadline, time.perf_counter() + seconds))
+        return Clock(min(self.deadline, time.perf_counter() + seconds), self.one_solve_s)
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,11 @@ class Reference:
     def tolerance(self) -> float:
         """How far the plan's cost may be from the least cost."""
         return max(self.cost - self.bound, 0.0)
+
+    @property
+    def gap(self) -> float:
+        """Relative gap to which changed cases are worth proving: no tighter than the case itself is."""
+        return max(GAP, self.tolerance / self.cost) if self.cost > 0 else GAP
 
 
 def sharpen(case: Case, known: Reference, time_limit_s: float) -> Reference:

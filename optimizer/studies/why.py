@@ -61,13 +61,11 @@ class _Use:
         return fsum(self.weights[key] for key, used in self.nodes.items() if used >= max(count, 1))
 
     def words(self) -> str:
-        """When it is used; `all day` where always."""
-        if len(self.nodes) == len(self.weights):
-            return "all day"
-        hours: dict[str, set[int]] = {day: set() for day, _ in self.weights}
+        """When it is used."""
+        hours: dict[str, set[int]] = defaultdict(set)
         for day, hour in self.nodes:
             hours[day].add(hour)
-        return hours_words(hours)
+        return hours_words(hours, dict.fromkeys(day for day, _ in self.weights))
 
 
 @dataclass(frozen=True)
@@ -109,11 +107,11 @@ def why_lines(case: Case, candidates: Candidates, plan: Plan) -> tuple[WhyLine, 
     return (*held, *elastic, *apis, *_commitments(view))
 
 
-def _label(view: _View, line: Purchase, nodes: int) -> str:
+def _label(line: Purchase, nodes: int, up_to: str = "") -> str:
     kind = _LABELS[line.purchase]
     if line.nodes_existing:
         kind += " already" if not line.nodes_new else f" ({number(line.nodes_new)} new)"
-    return f"{line.offer}: {number(nodes)} {line.gpu} node{'' if nodes == 1 else 's'} {kind}"
+    return f"{line.offer}: {up_to}{number(nodes)} {line.gpu} node{'' if nodes == 1 else 's'} {kind}"
 
 
 def _cheapest_on_demand(view: _View, offer: Offer, use: _Use) -> tuple[Offer, float, float] | None:
@@ -140,7 +138,7 @@ def _held(view: _View, line: Purchase) -> WhyLine:
     hours = line.node_hours_used_per_day / nodes
     last = use.hours_with(nodes)
     fields: dict[str, object] = {"nodes": nodes, "hours_per_node": hours, "first_node_hours": use.hours_with(1)}
-    sentence = f"{_label(view, line, nodes)}: used {number(round(hours, 2))} h a day"
+    sentence = f"{_label(line, nodes)}: used {number(round(hours, 2))} h a day"
     if nodes > 1:
         sentence += f" each (the last one {number(round(last, 2))} h)"
     rates = node_rates(view.case, offer)
@@ -203,6 +201,13 @@ def _api_price(view: _View, name: str) -> float | None:
     return min(prices, default=None)
 
 
+def _can_hold(view: _View, offer: Offer) -> bool:
+    return any(
+        other.is_held and other.node_type == offer.node_type and (other.max_nodes is None or other.max_nodes > 0)
+        for other in view.candidates.offers
+    )
+
+
 def _cheapest_to_hold(view: _View, offer: Offer) -> tuple[Offer, float] | None:
     """The held offer of the type from whose break-even on holding a node would be cheaper: offer and hours a day."""
     price = node_rates(view.case, offer).using_per_h
@@ -223,7 +228,7 @@ def _elastic(view: _View, line: Purchase) -> WhyLine:
     first = use.hours_with(1)
     per_node = line.node_hours_used_per_day / line.peak_nodes_used if line.peak_nodes_used else 0.0
     node_hours, when = number(round(line.node_hours_used_per_day, 2)), use.words()
-    sentence = f"{_label(view, line, line.peak_nodes_used)} at most, {when}: {node_hours} node-hours a day"
+    sentence = f"{_label(line, line.peak_nodes_used, 'up to ')}, {when}: {node_hours} node-hours a day"
     if line.peak_nodes_used > 1:
         sentence += f", its first node {number(round(first, 2))} h"
     fields: dict[str, object] = {
@@ -232,7 +237,7 @@ def _elastic(view: _View, line: Purchase) -> WhyLine:
     }
     held = _cheapest_to_hold(view, offer)
     if held is None:
-        sentence += f"; nothing else holds {line.node_type} at a price that use could make up for"
+        sentence += "; holding a node instead would cost more at any use" if _can_hold(view, offer) else "; none can be held"
     else:
         other, even = held
         fields |= {"alternative": other.offer, "break_even_hours": even}

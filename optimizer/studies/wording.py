@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from optimizer.domain.hours import format_hours
+from optimizer.domain.hours import ALL_DAY, format_hours
 
 
 def number(value: float) -> str:
@@ -39,18 +39,23 @@ def share(value: float) -> str:
     return f"{number(round(100 * value, 3))} %"
 
 
-def hours_words(hours: Mapping[str, Iterable[int]]) -> str:
-    """Hours by day type as windows of the clock; the day type is named where there are several.
+def hours_words(hours: Mapping[str, Iterable[int]], day_types: Iterable[str]) -> str:
+    """Hours by day type as windows of the clock; day types are named where their hours differ.
 
-    >>> hours_words({"day": {13, 14, 15}}), hours_words({"weekday": {22, 23, 0}, "weekend": {9}})
+    >>> hours_words({"day": {13, 14, 15}}, ["day"]), hours_words({"weekday": {22, 23, 0}, "weekend": {9}}, ["weekday", "weekend"])
     ('13:00-16:00', 'weekday 22:00-1:00, weekend 9:00-10:00')
+    >>> hours_words({"weekend": {9}}, ["weekday", "weekend"]), hours_words({"a": range(24), "b": range(24)}, ["a", "b"])
+    ('weekend 9:00-10:00', 'all day')
     """
-    spans = {day: frozenset(found) for day, found in hours.items()}
-    words = []
-    for day, found in spans.items():
-        if found:
-            windows = ", ".join(
-                "-".join(f"{edge}:00" for edge in window.split("-")) for window in format_hours(found).split(";")
-            )
-            words.append(windows if len(spans) == 1 else f"{day} {windows}")
-    return ", ".join(words)
+    spans = {day: frozenset(hours.get(day, ())) for day in day_types}
+    if len(set(spans.values())) == 1:
+        return _windows(next(iter(spans.values())))
+    return ", ".join(f"{day} {_windows(found)}" for day, found in spans.items() if found)
+
+
+def _windows(hours: frozenset[int]) -> str:
+    if hours == ALL_DAY:
+        return "all day"
+    if not hours:
+        return ""
+    return ", ".join("-".join(f"{edge}:00" for edge in window.split("-")) for window in format_hours(hours).split(";"))

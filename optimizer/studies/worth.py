@@ -14,10 +14,10 @@ from optimizer.domain.case import Case
 from optimizer.plan.plan import Decision
 from optimizer.studies.limits import Limit, machine_limits
 from optimizer.studies.limits_service import demand_growth, service_limits
-from optimizer.studies.resolve import GAP, Clock, Reference, resolve
+from optimizer.studies.resolve import Clock, Reference, resolve
 from optimizer.studies.wording import number
 
-Found = Literal["re-solved", "below the proof's tolerance", "no plan", "not computed: time"]
+Found = Literal["re-solved", "below the proof's tolerance", "no node fits into it", "no plan", "not computed: time"]
 
 #: A change below this share of the cost is rounding.
 _NOISE_REL = 1e-9
@@ -28,8 +28,9 @@ class Worth(Frozen):
 
     limit: the input column; what: whose; words: the change, for example `+14.3 kW at site dc`; amount in `unit`.
     usd_per_day: change of the cost, negative = saves; None where it is not known. least, most: what is proven of it.
-    found: `re-solved`; `below the proof's tolerance` (between least and most, which may be 0); `no plan` (none exists then); or
-    `not computed: time`. removed: the whole rule is taken away, not one unit of it.
+    found: `re-solved`; `below the proof's tolerance` (between least and most, which may be 0); `no node fits into it` (so the
+    plans are the same); `no plan` (none exists then); or `not computed: time`.
+    removed: the whole rule is taken away, not one unit of it.
     """
 
     limit: str
@@ -73,7 +74,11 @@ def price_changes(
             limit=limit.limit, what=limit.what, words=words, amount=limit.shown(value), unit=limit.unit, removed=removed,
             pool=limit.pool, site=limit.site,
         )
-        if not clock.over:
+        if limit.same(value):
+            row = row.model_copy(update={
+                "usd_per_day": 0.0, "least_usd_per_day": 0.0, "most_usd_per_day": 0.0, "found": "no node fits into it",
+            })
+        elif not clock.over:
             loosened = (value > limit.value) == (limit.free > limit.value)
             row = _priced(row, limit.at(case, value), reference, clock.share(len(listed) - place), loosened=loosened)
         rows.append(row)
@@ -82,7 +87,7 @@ def price_changes(
 
 def _priced(row: Worth, changed: Case, reference: Reference, time_limit_s: float, *, loosened: bool) -> Worth:
     """The row with what a re-solve proves. A looser case never costs more than the case itself, a tighter one never less."""
-    found = resolve(changed, gap=GAP, time_limit_s=time_limit_s)
+    found = resolve(changed, gap=reference.gap, time_limit_s=time_limit_s)
     if found is None:
         return row
     if found.infeasible:
@@ -103,7 +108,8 @@ def _priced(row: Worth, changed: Case, reference: Reference, time_limit_s: float
     proven: dict[str, float] = {"least_usd_per_day": least, "most_usd_per_day": most}
     tolerance = most - least
     if tolerance > noise and least <= 0 <= most:
-        return row.model_copy(update={**proven, "found": "below the proof's tolerance"})
+        closed = found.cost is not None and found.cost - found.bound <= reference.gap * abs(found.cost) + noise
+        return row.model_copy(update={**proven, "found": "below the proof's tolerance" if closed else row.found})
     change = cost - reference.cost
     usd_per_day = 0.0 if abs(change) <= noise else change
     return row.model_copy(update={**proven, "usd_per_day": usd_per_day, "found": "re-solved"})

@@ -29,7 +29,7 @@ def test_held_and_on_demand() -> None:
     )
     assert (on_demand.nodes, on_demand.first_node_hours, on_demand.last_node_hours) == (2, 8, 4)
     assert on_demand.sentence == (
-        "od: 2 B300 nodes on demand at most, 9:00-17:00: 12 node-hours a day, its first node 8 h; "
+        "od: up to 2 B300 nodes on demand, 9:00-17:00: 12 node-hours a day, its first node 8 h; "
         "holding held instead pays from 10.67 h a day."
     )
 

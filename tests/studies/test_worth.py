@@ -68,6 +68,16 @@ def test_a_site(site: dict[str, Any], words: str, amount: float, unit: str, chan
     assert (row.amount, row.unit, row.usd_per_day, row.site) == (pytest.approx(amount), unit, pytest.approx(change), "dc")
 
 
+def test_a_kw_that_no_node_fits_into_is_worth_nothing_without_a_solve() -> None:
+    given = case(PEAK, Offers=[offer("own", "owned", site="dc", max_nodes=9), offer("od", "on_demand")],
+                 Sites=[{"site": "dc", "total_kw": 71.5, "racks": 9, "kw_per_rack": 20.0}])
+    found = worths(given, seconds=0.0)
+    kw = found["+1 kW at site dc"]
+    assert (kw.found, kw.usd_per_day, kw.amount) == ("no node fits into it", 0.0, pytest.approx(1))
+    assert found["+14.3 kW at site dc"].found == "not computed: time"
+    assert "28.6 kW per rack at site dc instead of 20" in found
+
+
 def test_a_site_with_room_is_not_listed() -> None:
     given = case(PEAK, Offers=[offer("own", "owned", site="dc")], Sites=[{"site": "dc", "total_kw": 200.0, "racks": 9}])
     assert set(worths(given)) == {"1 % more demand of chat"}

@@ -28,6 +28,7 @@ class PlanRequest:
     """What `plan` was asked. output: workbook to write, None = none. command: as typed, for the log.
 
     solver: one of `solvers()`. watch: told (best $/day, bound $/day, seconds) while solving; Ctrl-C then keeps the best plan.
+    explain: solve again for what limits, headroom and offers are worth, within the time limit of the plan once more.
     """
 
     forecast: str
@@ -38,6 +39,7 @@ class PlanRequest:
     command: str = ""
     solver: str = "HiGHS"
     watch: Callable[[float | None, float | None, float], None] | None = None
+    explain: bool = False
 
 
 @dataclass(frozen=True)
@@ -144,9 +146,14 @@ def _priced(
         raise AuditFailed(audit.violations)
     baselines = solve_baselines(case, candidates) if request.baselines else Baselines()
     plan = price_plan(case, candidates, outcome, baselines)
+    explanation = None
+    if request.explain:
+        from optimizer.studies.explanation import explain_plan
+
+        explanation = explain_plan(case, candidates, plan, budget_s=case.policy.time_limit_s)
     return PlanResult(
         status=plan.status, run=run, case=case, candidates=candidates, plan=plan, audit=audit,
-        warnings=(*warnings, *plan_warnings(case, candidates, plan)),
+        warnings=(*warnings, *plan_warnings(case, candidates, plan)), explanation=explanation,
     )
 
 

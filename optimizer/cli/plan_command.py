@@ -32,9 +32,12 @@ _EXIT = {
 @click.option("--time-limit", type=Finite(0), metavar="SECONDS", help="Time for building and solving.")
 @click.option("--solver", default="HiGHS", show_default=True, metavar="NAME", help="Solver to use: any that PuLP finds here.")
 @click.option("--no-baselines", is_flag=True, help="Skip what people would do without a plan.")
+@click.option("--explain", is_flag=True, help="Solve again for what limits, headroom and offers left out are worth.")
 @click.option("--force", is_flag=True, help="Overwrite an output file that is not a fleetsheet plan.")
 @case_options
-def plan(forecast: str, output: str | None, as_json: bool, solver: str, no_baselines: bool, force: bool, **chosen: Any) -> None:
+def plan(
+    forecast: str, output: str | None, as_json: bool, solver: str, no_baselines: bool, explain: bool, force: bool, **chosen: Any
+) -> None:
     """Prove the cheapest mix of owned, reserved, on-demand, spot and API capacity that serves FORECAST.
 
     \b
@@ -51,7 +54,7 @@ def plan(forecast: str, output: str | None, as_json: bool, solver: str, no_basel
         with show.progress(f"planning {forecast}") as watch:
             result = run_plan(PlanRequest(
                 forecast=forecast, load=load_options(chosen), output=output, baselines=not no_baselines, force=force,
-                command=shlex.join(["fleetsheet", *sys.argv[1:]]), solver=named[solver.casefold()], watch=watch,
+                command=shlex.join(["fleetsheet", *sys.argv[1:]]), solver=named[solver.casefold()], watch=watch, explain=explain,
             ))
         if as_json:
             from optimizer.report.json_result import plan_json

@@ -17,6 +17,7 @@ from optimizer.plan.ledger import api_usd_per_mtok, gpus_of_replica, node_rates
 from optimizer.plan.plan import Commitment, Covered, Load, Overflow, Plan, Shift
 from optimizer.report.plan_lines import Line, ReplicaRow
 from optimizer.report.result import PlanResult
+from optimizer.studies.why import WhyLine, why_lines
 from optimizer.units import SECONDS_PER_HOUR, TOKENS_PER_MTOK, ceil_hedged
 
 PURCHASE_ORDER = ("owned", "reserved", "flex", "on_demand", "spot")
@@ -37,6 +38,11 @@ class Figures:
         self.weights: tuple[float, ...] = tuple(piece.weight for piece in self.case.slices)
         self.place_of: dict[SliceKey, int] = {key: place for place, key in enumerate(self.slices)}
         self.currency = self.case.policy.currency
+
+    @cached_property
+    def why(self) -> tuple[WhyLine, ...]:
+        """Why each line is in the mix."""
+        return why_lines(self.case, self.candidates, self.plan)
 
     # ------------------------------------------------------------------ offers
 

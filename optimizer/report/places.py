@@ -13,6 +13,7 @@ from optimizer.report.constants import SECONDS_PER_MINUTE
 from optimizer.report.figures import Figures
 from optimizer.report.grid import Grid
 from optimizer.report.input_tables import InputTables
+from optimizer.report.marginal import Marginal
 from optimizer.report.plan_lines import Line, ReplicaRow
 from optimizer.report.pool_figures import PoolFigures
 from optimizer.report.sheets import (
@@ -39,6 +40,7 @@ class Places:
         self._figures = figures
         self.inputs = inputs_
         self.pools = PoolFigures(figures)
+        self.marginal = Marginal(figures, self.pools)
         self.replicas: Grid = hours.replicas_grid(figures)
         self.routing: Grid = decisions.routing_grid(figures)
         self.api_hours: Grid = decisions.api_hours_grid(figures)

@@ -13,6 +13,7 @@ from optimizer.plan.plan import InfeasibleLimit, Plan, SolverInfo, Status
 
 if TYPE_CHECKING:
     from optimizer.plan.audit import AuditResult
+    from optimizer.studies.explanation import PlanExplanation
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class PlanResult:
 
     plan: present exactly where status is optimal or gap_open. case and candidates: None where the input was refused before they
     existed. bound_usd_per_day: proven bound where there is no plan (a plan carries its own). infeasible: the limits that clash.
+    explanation: re-solved worth of limits, headroom and offers, where it was asked for.
     """
 
     status: Status
@@ -51,6 +53,7 @@ class PlanResult:
     errors: tuple[Problem, ...] = ()
     infeasible: tuple[InfeasibleLimit, ...] = ()
     bound_usd_per_day: float | None = None
+    explanation: PlanExplanation | None = None
 
     def __post_init__(self) -> None:
         has_plan = self.status in {"optimal", "gap_open"}

@@ -32,10 +32,49 @@ def summary_lines(result: PlanResult) -> list[str]:
     lines += _per_mtok(plan, currency)
     lines += _sites(plan)
     lines += _baselines(plan, currency)
+    lines += _why(result)
+    lines += _explained(result, currency)
     lines += _warnings(result)
     if result.run.output:
         lines += ["", f"Workbook: {result.run.output}"]
     return lines
+
+
+def _why(result: PlanResult) -> list[str]:
+    from optimizer.studies.why import why_lines
+
+    if result.plan is None or result.case is None or result.candidates is None:
+        return []
+    rows = why_lines(result.case, result.candidates, result.plan)
+    return ["", "Why this mix:", *(f"  {row.sentence}" for row in rows)] if rows else []
+
+
+def _explained(result: PlanResult, currency: str) -> list[str]:
+    """What was solved again, where it was asked for."""
+    explanation = result.explanation
+    if explanation is None:
+        return []
+    lines = []
+    tables = (("One more unit of a limit:", explanation.worth), ("Without a rule of headroom:", explanation.headroom))
+    for heading, rows in tables:
+        if rows:
+            lines += ["", heading]
+        for row in rows:
+            change = row.found if row.usd_per_day is None else _change(row.usd_per_day, currency)
+            lines.append(f"  {row.words}: {change}")
+    joining = [row for row in explanation.entry if row.entry_usd_per_node_h is not None]
+    if joining:
+        lines += ["", "What is left out would join:"]
+    for entry in joining:
+        at, now = money(entry.entry_usd_per_node_h or 0.0, currency), money(entry.usd_per_node_h, currency)
+        lines.append(f"  {entry.name}: at {at} a node-hour instead of {now}")
+    return lines
+
+
+def _change(usd_per_day: float, currency: str) -> str:
+    if usd_per_day == 0:
+        return "costs the same"
+    return f"{money(abs(usd_per_day), currency)}/day {'less' if usd_per_day < 0 else 'more'}"
 
 
 def _without_plan(result: PlanResult) -> list[str]:

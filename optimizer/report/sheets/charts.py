@@ -120,6 +120,6 @@ def cost_chart(sheet: PlanSheet, places: Places, figures: Figures) -> Any:
         }
     )
     chart.set_legend({"none": True})
-    chart.set_size({"width": 312, "height": 330})
+    chart.set_size({"width": 468, "height": 330})
     chart.set_chartarea({"border": {"color": "#D0D7DA"}})
     return chart

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from optimizer.report.figures import Figures
 from optimizer.report.formulas import matching
 from optimizer.report.grid import Grid, cell_here
+from optimizer.report.marginal import NOTHING, RULE
 from optimizer.report.sheets.hourly_layout import (
     FIRM,
     RATES,
@@ -82,6 +83,8 @@ class _Hourly:
         )
         use = sums["busy"] / sums["live"] if sums["live"] else 0.0
         sheet.formula(row, grid.col("use"), f"=IF({here['live']}=0,0,{here['busy']}/{here['live']})", use, "pct")
+        source = places.marginal.of_fleet(place)
+        sheet.text(row, grid.col("next"), NOTHING if source is None else source.words)
         for line in figures.lines:
             sheet.number(row, grid.col(f"used:{line.offer.offer}"), line.used[place], "int", "decision")
             if line.offer.is_held:
@@ -309,7 +312,7 @@ def fill_hourly(sheet: PlanSheet, places: Places, figures: Figures) -> None:
     grid = places.hourly
     sheet.title(
         "Hourly",
-        "Hourly means of each day type. Nodes used are decisions of the solver; right of Cost: data of the chart and workings.",
+        f"Hourly means. Nodes used are decisions of the solver; right of Cost: data of the chart and workings. {RULE}",
     )
     sheet.header(grid)
     writer = _Hourly(sheet, places, figures)

@@ -73,6 +73,7 @@ def hourly_grid(figures: Figures) -> Grid:
         Col("spare", "Spare", "replicas", "int", 8),
         Col("busy", "Work", "replicas", "n1", 8),
         Col("use", "Occupancy", "of live", "pct", 10),
+        Col("next", "Next tok/s from", width=10),
     ]
     cols += [Col(f"used:{line.offer.offer}", line.offer.offer, NODES_USED, "int", 11) for line in figures.lines]
     cols += [

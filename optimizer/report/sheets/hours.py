@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from optimizer.report.figures import Figures, mtok
 from optimizer.report.formulas import round_up
 from optimizer.report.grid import Col, Grid
+from optimizer.report.marginal import NOTHING
 from optimizer.report.sheets.slices import DAY, HOUR, TABLE_TOP, WEIGHT, finish_rows, sum_cells, write_ratio, write_slice
 from optimizer.report.writer import PlanSheet
 
@@ -63,6 +64,7 @@ def pool_hours_grid(figures: Figures) -> Grid:
         Col("working", "Work at goodput", "tok/s", "n1", 11), Col("factor", "Rollout factor", "x", "n2", 8),
         Col("spot_running", "Live on spot, at goodput", "tok/s", "n1", 11),
         Col("need", "Need with headroom", "tok/s", "n1", 11), Col("mtok", "Demand", "M tok/day", "n2", 10),
+        Col("next", "Next tok/s from", width=11), Col("next_usd", "Next tok/s at", "$/h", "usd_mtok", 9),
     )  # fmt: skip
     return Grid(POOL_HOURS, TABLE_TOP, cols, len(figures.case.pools) * len(figures.slices))
 
@@ -172,7 +174,8 @@ def fill_pool_hours(sheet: PlanSheet, places: Places, figures: Figures) -> None:
     grid, workloads, replicas = places.pool_hours, places.workload_hours, places.replicas
     sheet.title(
         "Pool hours",
-        "Need with headroom = (work at goodput / planned occupancy + what the tightest bad day asks) x rollout factor.",
+        "Need with headroom = (work at goodput / planned occupancy + what the tightest bad day asks) x rollout factor. "
+        "Next tok/s: see Hourly.",
     )
     sheet.header(grid)
     place = 0
@@ -210,6 +213,10 @@ def fill_pool_hours(sheet: PlanSheet, places: Places, figures: Figures) -> None:
             else:
                 sheet.number(row, grid.col("factor"), 1, "n2")
             sheet.formula(row, grid.col("need"), f"={places.need_text(pool.pool, here)}", hour.need, "n1")
+            source = places.marginal.by_pool[pool.pool][slot]
+            sheet.text(row, grid.col("next"), NOTHING if source is None else source.words)
+            if source is not None:
+                sheet.number(row, grid.col("next_usd"), source.usd_per_h, "usd_mtok")
             place += 1
     sheet.raw.conditional_format(
         grid.first,

@@ -11,6 +11,7 @@ from optimizer.report.constants import TOLERANCE
 from optimizer.report.figures import Figures
 from optimizer.report.formulas import round_up
 from optimizer.report.grid import Col, Grid
+from optimizer.report.sheets.explained import ASK, write_worth
 from optimizer.report.sheets.hourly_layout import FIRM, SPOT, api_limits, market_key, spent_usd_per_h
 from optimizer.report.writer import PlanSheet
 from optimizer.units import ceil_hedged
@@ -320,7 +321,23 @@ def fill_constraints(sheet: PlanSheet, places: Places, figures: Figures) -> None
             {"type": "cell", "criteria": "==", "value": "TRUE", "format": bold},
         )
     _racks(sheet, places, figures)
+    _explained(sheet, places, figures)
     sheet.finish(freeze=(grid.first, 1), repeat=(0, grid.top + 1))
+
+
+def _explained(sheet: PlanSheet, places: Places, figures: Figures) -> None:
+    """What one more unit of each limit is worth, and what headroom costs, under the racks."""
+    row = places.racks.last + 3
+    explanation = figures.result.explanation
+    if explanation is None:
+        sheet.text(row, 0, ASK, fmt=sheet.book.formats.note())
+        return
+    for heading, rows in (
+        ("Worth of one more unit: solved again with one limit changed (values; negative saves)", explanation.worth),
+        ("What headroom costs: solved again without one rule (values; negative saves)", explanation.headroom),
+    ):
+        if rows:
+            row = write_worth(sheet, row, heading, rows) + 3
 
 
 def _racks(sheet: PlanSheet, places: Places, figures: Figures) -> None:

@@ -11,6 +11,7 @@ from optimizer.report.figures import Figures
 from optimizer.report.formulas import matching, round_up
 from optimizer.report.grid import Col, Grid
 from optimizer.report.plan_lines import Line
+from optimizer.report.sheets.explained import write_entries, write_why
 from optimizer.report.words import PURCHASE_LABELS
 from optimizer.report.writer import PlanSheet
 from optimizer.units import DAYS_PER_MONTH, HOURS_PER_DAY
@@ -112,9 +113,12 @@ def fill_purchases(sheet: PlanSheet, places: Places, figures: Figures) -> None:
     sheet.text(row + 1, 0, note, fmt=sheet.book.formats.note())
     _apis(sheet, places, figures)
     _commitments(sheet, places, figures)
-    sheet.finish(
-        freeze=(grid.first, 1), repeat=(0, grid.top + 1), area=(0, 0, places.commitments.last + 1, grid.col("utilisation"))
-    )
+    under = places.commitments if figures.commitments else places.api_lines if figures.api_rows else grid
+    last = write_why(sheet, under.last + (2 if under is not grid else 3), figures)
+    explanation = figures.result.explanation
+    if explanation is not None and explanation.entry:
+        last = write_entries(sheet, last + 2, explanation.entry)
+    sheet.finish(freeze=(grid.first, 1), repeat=(0, grid.top + 1), area=(0, 0, last + 1, grid.col("utilisation")))
 
 
 def commitment(line: Line) -> float:

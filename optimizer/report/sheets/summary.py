@@ -5,13 +5,14 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+from optimizer.domain.hardware import Site
 from optimizer.report.constants import DAYS_PER_YEAR, QUARTERS_PER_YEAR
 from optimizer.report.figures import Figures
 from optimizer.report.grid import cell_here, range_ref
 from optimizer.report.sheets.charts import capacity_chart, cost_chart
 from optimizer.report.sheets.cost_layout import api_pairs, pair_price
 from optimizer.report.sheets.limits import rack_rows
-from optimizer.report.style import HEADER_FILL
+from optimizer.report.style import CROSS_INK, HEADER_FILL
 from optimizer.report.words import (
     BASELINE_LABELS,
     PURCHASE_LABELS,
@@ -27,10 +28,12 @@ if TYPE_CHECKING:
     from optimizer.report.places import Places
 
 SUMMARY = "Summary"
-_WIDTHS = (30, 14, 11, 13, 13, 13, 15, 15, 14, 14)
-_LINE_CHARS = 150
+_WIDTHS = (30, 14, 11, 13, 13, 13, 15, 15, 14, 14, 22)
+_LINE_CHARS = 165
 _MOST_LINES = 8
 _MOST_WARNINGS = 7
+_MOST_REASONS = 8
+_REASON_CHARS = 185
 _BLOCK_TOP = 7
 _BLOCK_ROWS = 9
 
@@ -54,6 +57,7 @@ def fill_summary(sheet: PlanSheet, places: Places, figures: Figures) -> None:
     _proof(sheet, places, figures)
     _baselines(sheet, places, figures)
     row = _mix(sheet, places, figures, _BLOCK_TOP + _BLOCK_ROWS + 1)
+    row = _why(sheet, figures, row)
     row = _charts(sheet, places, figures, row + 1)
     _warnings(sheet, result.warnings, row)
     sheet.finish(freeze=(3, 0), one_page=True, area=(0, 0, row + _MOST_WARNINGS + 1, len(_WIDTHS) - 1))
@@ -98,12 +102,25 @@ def _money(sheet: PlanSheet, places: Places, figures: Figures) -> None:
         span = places.racks.span("racks", mine[0], mine[-1] + 1), places.racks.span("kw", mine[0], mine[-1] + 1)
         sheet.text(row, 0, f"Racks at {site.site}", fmt=formats.plain())
         sheet.formula(row, 1, f"=SUM({span[0]})", sum(racks[place].racks for place in mine), "int")
-        sheet.text(row, 2, "racks", fmt=formats.note())
+        _of(sheet, row, places, site, "racks", "racks")
         if row + 1 <= _BLOCK_TOP + _BLOCK_ROWS:
             sheet.text(row + 1, 0, f"Power at {site.site}", fmt=formats.plain())
             sheet.formula(row + 1, 1, f"=SUM({span[1]})", sum(racks[place].kw * racks[place].pue for place in mine), "n1")
-            sheet.text(row + 1, 2, "kW", fmt=formats.note())
+            _of(sheet, row + 1, places, site, "total_kw", "kW")
         row += 2
+
+
+def _of(sheet: PlanSheet, row: int, places: Places, site: Site, column: str, unit: str) -> None:
+    """What a site has in all, beside what is used of it; the unit alone where that is not stated."""
+    formats, limit = sheet.book.formats, getattr(site, column)
+    if limit is None:
+        sheet.text(row, 2, unit, fmt=formats.note())
+        return
+    fmt = formats.custom(
+        num_format=f'"of "#,##0.##" {unit}"' if limit != int(limit) else f'"of "#,##0" {unit}"', font_color=CROSS_INK,
+        italic=True, font_size=9, align="left",
+    )
+    sheet.formula(row, 2, f"={places.inputs.sites.ref(column, site.site)}", limit, "n1", fmt=fmt)
 
 
 def api_price(places: Places, figures: Figures) -> tuple[str, float] | None:
@@ -162,7 +179,7 @@ def baseline_cells() -> dict[str, tuple[int, int]]:
 
 def _baselines(sheet: PlanSheet, places: Places, figures: Figures) -> None:
     formats = sheet.book.formats
-    _head(sheet, _BLOCK_TOP, 6, 9, "Instead of the plan")
+    _head(sheet, _BLOCK_TOP, 6, len(_WIDTHS) - 1, "Instead of the plan")
     for col, label in ((8, "$/day"), (9, "more than plan")):
         sheet.text(
             _BLOCK_TOP, col, label, fmt=formats.custom(bold=True, font_color="#FFFFFF", bg_color=HEADER_FILL, align="right")
@@ -200,9 +217,10 @@ def _mix(sheet: PlanSheet, places: Places, figures: Figures, top: int) -> int:
         ("$/node-hour, all-in", "usd2"),
         ("$/day", "usd2"),
         ("Share of cost", "pct"),
+        ("From", "text"),
     )
     for col, (label, style) in enumerate(heads):
-        sheet.text(top, col, label, fmt=formats.header(style))
+        sheet.text(top, col, label, fmt=formats.header(style, indent=1 if col == len(heads) - 1 else 0))
     sheet.raw.set_row(top, 30)
     purchases, cost = places.purchases, places.cost.offers
     total = figures.plan.cost.total
@@ -229,6 +247,7 @@ def _mix(sheet: PlanSheet, places: Places, figures: Figures, top: int) -> int:
         sheet.formula(row, 7, text, line.usd / paid if paid else 0.0, "usd2")
         sheet.formula(row, 8, f"={cost.ref('total', place)}", line.usd, "usd2")
         sheet.formula(row, 9, f"={cost.ref('share', place)}", line.usd / total if total else 0.0, "pct")
+        sheet.text(row, 10, ", ".join(part for part in (line.offer.provider, line.offer.region or line.offer.site) if part))
         row += 1
     for offset, (name, kind) in enumerate(apis):
         place = len(figures.lines) + offset
@@ -254,6 +273,21 @@ def _mix(sheet: PlanSheet, places: Places, figures: Figures, top: int) -> int:
     gpus = range_ref(SUMMARY, top + 1, 4, row - 1, 4).split("!")[1]
     sheet.formula(row, 4, f"=SUM({gpus})", sum(figures.lines[place].purchase.gpus for place in shown), "int", "total")
     return row + 1
+
+
+def _why(sheet: PlanSheet, figures: Figures, row: int) -> int:
+    """Why each line is in the mix; returns the next free row."""
+    formats = sheet.book.formats
+    _head(sheet, row, 0, len(_WIDTHS) - 1, "Why this mix, as solved")
+    reasons = figures.why[:_MOST_REASONS]
+    for place, line in enumerate(reasons):
+        words = textwrap.shorten(line.sentence, _REASON_CHARS, placeholder=" ...")
+        sheet.text(row + 1 + place, 0, words, fmt=formats.custom(font_size=9))
+    row += 1 + len(reasons)
+    if len(figures.why) > len(reasons):
+        sheet.text(row, 0, f"and {len(figures.why) - len(reasons)} more, on Purchases", fmt=formats.note())
+        row += 1
+    return row
 
 
 def _charts(sheet: PlanSheet, places: Places, figures: Figures, row: int) -> int:

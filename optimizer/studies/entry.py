@@ -22,7 +22,11 @@ from optimizer.studies.resolve import Clock, Reference, resolve
 _ROUNDS = 12
 _FIRST_FACTOR = 0.5
 _SAME_FACTOR = 1e-6
+_CLOSE = 0.01
 _SCALED_PARTS = frozenset({"held", "used", "upfront"})
+
+
+Entry = Literal["re-solved", "at least", "at no price", "below the proof's tolerance", "not computed: time"]
 
 
 class EntryPrice(Frozen):
@@ -30,7 +34,8 @@ class EntryPrice(Frozen):
 
     usd_per_node_h: list price now, upfront spread; of a GPU that of its cheapest offer per GPU. factor: share of all list prices
     of it at which it joins, entry_usd_per_node_h = factor x list price; a plan that costs no more than the best is known there.
-    most_factor: proven to stay out above this. found: `re-solved`; `at no price` (proven: only for free, if at all); `below the
+    most_factor: proven to stay out above this. found: `re-solved` (the two agree to 1 %); `at least` (it joins at factor, and the
+    proof does not rule out that it does up to most_factor); `at no price` (proven: only for free, if at all); `below the
     proof's tolerance` (no plan with it was found; above most_factor there is none); `not computed: time`.
     """
 
@@ -42,7 +47,7 @@ class EntryPrice(Frozen):
     factor: float | None = None
     most_factor: float = 1.0
     entry_usd_per_node_h: float | None = None
-    found: Literal["re-solved", "at no price", "below the proof's tolerance", "not computed: time"] = "not computed: time"
+    found: Entry = "not computed: time"
 
 
 def list_price(case: Case, offer: Offer) -> float:
@@ -153,6 +158,8 @@ def _found(
     if best is None or best <= _SAME_FACTOR:
         found = "at no price" if most <= _SAME_FACTOR else "below the proof's tolerance"
         return row.model_copy(update={"found": found, "most_factor": most})
+    most = max(most, best)
     return row.model_copy(update={
-        "found": "re-solved", "factor": best, "most_factor": max(most, best), "entry_usd_per_node_h": best * row.usd_per_node_h,
+        "found": "re-solved" if most <= best * (1 + _CLOSE) else "at least", "factor": best, "most_factor": most,
+        "entry_usd_per_node_h": best * row.usd_per_node_h,
     })

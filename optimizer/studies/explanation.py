@@ -39,7 +39,7 @@ def explain_plan(case: Case, candidates: Candidates, plan: Plan, *, budget_s: fl
     known = Reference(plan.cost.total, min(plan.bound_usd_per_day, plan.cost.total))
     reference = sharpen(case, known, clock.left_s / 4)
     headroom = cost_of_headroom(case, reference, clock.at_most(clock.left_s / 3))
-    worth = worth_of_limits(case, plan.decision, reference, clock.at_most(clock.left_s / 2))
+    worth = worth_of_limits(case, candidates, plan.decision, reference, clock.at_most(clock.left_s / 2))
     entry = entry_prices(case, candidates, plan.decision, reference, clock)
     return PlanExplanation(
         why=why_lines(case, candidates, plan), headroom=headroom, worth=worth, entry=entry, cost_usd_per_day=reference.cost,

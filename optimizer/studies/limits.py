@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from optimizer.candidates.codes import RejectionCode
+from optimizer.candidates.option import Candidates
 from optimizer.domain.case import Case
 from optimizer.domain.hardware import Site
 from optimizer.domain.market import ApiPrice, Offer
@@ -102,14 +104,15 @@ def changed(rows: tuple[_Row, ...], wanted: Callable[[_Row], bool], **fields: An
     return tuple(row.model_copy(update=fields) if wanted(row) else row for row in rows)  # type: ignore[attr-defined]
 
 
-def machine_limits(case: Case) -> Iterator[Limit]:
-    """Sites, then offers, then APIs that some workload may use."""
+def machine_limits(case: Case, candidates: Candidates) -> Iterator[Limit]:
+    """Sites, then offers that nothing but their cap keeps out, then APIs that some workload may use."""
+    out = {row.offer for row in candidates.rejections if row.offer and row.code != RejectionCode.NO_WHOLE_LOT}
     for site in case.sites:
         offers = [offer for offer in case.offers if offer.site == site.site and offer.is_held]
         if offers:
             yield from _site_limits(case, site, offers)
     for offer in case.offers:
-        if offer.max_nodes is not None:
+        if offer.max_nodes is not None and offer.offer not in out:
             yield _offer_limit(offer)
     for api in case.api_prices:
         if any(api.api in workload.api for workload in case.workloads):

@@ -140,7 +140,9 @@ def _held(view: _View, line: Purchase) -> WhyLine:
     fields: dict[str, object] = {"nodes": nodes, "hours_per_node": hours, "first_node_hours": use.hours_with(1)}
     sentence = f"{_label(line, nodes)}: used {number(round(hours, 2))} h a day"
     if nodes > 1:
-        sentence += f" each (the last one {number(round(last, 2))} h)"
+        sentence += " each"
+    if last < hours * (1 - 1e-9):
+        sentence += f" (the last one {number(round(last, 2))} h)"
     rates = node_rates(view.case, offer)
     alternative = _cheapest_on_demand(view, offer, use)
     if alternative is not None:
@@ -259,7 +261,7 @@ def _api(view: _View, api: str) -> WhyLine:
     beside = "" if fleet is None else f" beside {view.money(fleet)} on the fleet"
     hours = use.hours_with(1)
     sentence = (
-        f"{api}: {share(round(part, 4))} of output tokens in {number(round(hours, 2))} h a day, {use.words()}{price}{beside}."
+        f"{api}: {share(part)} of output tokens in {number(round(hours, 2))} h a day, {use.words()}{price}{beside}."
     )
     return WhyLine(
         kind="api", name=api, sentence=sentence, first_node_hours=hours, usd_per_mtok=per_mtok, alternative_usd_per_mtok=fleet,
@@ -281,7 +283,7 @@ def _commitments(view: _View) -> list[WhyLine]:
         paid = bought.usd_per_h * HOURS_PER_DAY
         sentence = (
             f"{bought.discount}: {view.money(bought.usd_per_h)} an hour committed, {view.money(paid)} a day; "
-            f"{share(round(spent / paid, 4))} of it is spent, on nodes of {view.money(listed)} a day at list price."
+            f"{share(spent / paid)} of it is spent, on nodes of {view.money(listed)} a day at list price."
         )
         lines.append(WhyLine(kind="commitment", name=bought.discount, sentence=sentence))
     return lines

@@ -33,10 +33,11 @@ def money(amount: float, currency: str) -> str:
 def share(value: float) -> str:
     """A share in percent.
 
-    >>> share(0.08), share(0.0825), share(1.0)
-    ('8 %', '8.25 %', '100 %')
+    >>> share(0.08), share(0.0825), share(1.0), share(1e-9)
+    ('8 %', '8.25 %', '100 %', 'less than 0.001 %')
     """
-    return f"{number(round(100 * value, 3))} %"
+    shown = round(100 * value, 3)
+    return "less than 0.001 %" if value > 0 and shown == 0 else f"{number(shown)} %"
 
 
 def hours_words(hours: Mapping[str, Iterable[int]], day_types: Iterable[str]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
+from optimizer.candidates.option import Candidates
 from optimizer.domain.base import Frozen
 from optimizer.domain.case import Case
 from optimizer.plan.plan import Decision
@@ -47,13 +48,15 @@ class Worth(Frozen):
     site: str | None = None
 
 
-def worth_of_limits(case: Case, decision: Decision, reference: Reference, clock: Clock) -> tuple[Worth, ...]:
+def worth_of_limits(
+    case: Case, candidates: Candidates, decision: Decision, reference: Reference, clock: Clock
+) -> tuple[Worth, ...]:
     """Every limit at its bound in the plan by one unit (kW by one node, too), headroom rules by one unit, and 1 % more demand.
 
     Limits of which a plan could take one more are not listed. Rows that the clock leaves no time for say so.
     """
     changes: list[tuple[Limit, float, str]] = []
-    for limit in (*machine_limits(case), *service_limits(case)):
+    for limit in (*machine_limits(case, candidates), *service_limits(case)):
         if limit.limit == "contingency" or not limit.binds(case, decision):
             continue
         changes += [(limit, value, limit.words(value)) for value in limit.next_values(case, decision)]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from optimizer.domain.case import Case
+from optimizer.studies import entry
 from optimizer.studies.entry import EntryPrice, entry_prices
-from optimizer.studies.resolve import Clock, Reference
+from optimizer.studies.resolve import Clock, Reference, Resolved, resolve
 from tests.studies.cases import PEAK, case, goodput, offer, replicas, solved_plan
 
 LONG = 600.0
@@ -65,6 +69,18 @@ def test_lots_cost_more_than_they_replace() -> None:
                                        offer("eight", lot_nodes=8, held_usd_per_node_h=30.0)]))
     assert found["four"].entry_usd_per_node_h == pytest.approx(20.0, rel=1e-4)
     assert found["eight"].entry_usd_per_node_h == pytest.approx(15.0, rel=1e-4)
+
+
+def test_a_price_that_is_not_proven_exact_is_a_least_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With proofs that leave $60 open it may join at up to 0.8 + 60 / (24 x 25) of the list price."""
+    def loosely(*args: Any, **limits: Any) -> Resolved | None:
+        found = resolve(*args, **limits)
+        return replace(found, bound=found.bound - 60.0) if found is not None else None
+
+    monkeypatch.setattr(entry, "resolve", loosely)
+    row = entries(case(PEAK, Offers=[offer(), offer("dear", held_usd_per_node_h=25.0)]))["dear"]
+    assert (row.found, row.entry_usd_per_node_h) == ("at least", pytest.approx(20.0, rel=1e-4))
+    assert row.most_factor == pytest.approx(0.9, rel=1e-4)
 
 
 def test_without_time_nothing_is_claimed() -> None:

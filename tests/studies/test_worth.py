@@ -20,9 +20,9 @@ API = {"api": "cloud", "output_usd_per_mtok": 12 / (2400 * 0.0036), "max_output_
 
 
 def worths(given: Case, reference: Reference | None = None, seconds: float = LONG) -> dict[str, Worth]:
-    _, plan = solved_plan(given)
+    candidates, plan = solved_plan(given)
     known = reference or Reference(plan.cost.total, plan.bound_usd_per_day)
-    return {row.words: row for row in worth_of_limits(given, plan.decision, known, Clock.of(seconds))}
+    return {row.words: row for row in worth_of_limits(given, candidates, plan.decision, known, Clock.of(seconds))}
 
 
 def headrooms(given: Case) -> dict[str, Worth]:
@@ -87,6 +87,11 @@ def test_a_lot_is_the_unit_of_an_offer_sold_in_lots() -> None:
     """Lots of 2, at most 5: four are held; two more replace two on demand, $240 each."""
     row = worths(case(PEAK, Offers=[offer(lot_nodes=2, max_nodes=5), offer("od", "on_demand")]))["+1 node of offer flat"]
     assert (row.amount, row.usd_per_day) == (1, pytest.approx(-480))
+
+
+def test_the_cap_of_an_offer_that_something_else_keeps_out_is_not_listed() -> None:
+    found = worths(case(PEAK, Offers=[offer(max_nodes=6), offer("slow", max_nodes=1, lot_nodes=1, lead_weeks=52)]))
+    assert {row.what for row in found.values()} == {"offer flat", "workload chat"}
 
 
 def test_what_the_proof_leaves_open_is_not_claimed() -> None:

@@ -19,7 +19,7 @@ from optimizer.studies.infeasible_rules import purchase_rules
 from optimizer.studies.limits import Limit, machine_limits
 from optimizer.studies.limits_service import api_openings, demand_growth, service_limits
 from optimizer.studies.resolve import Clock, resolve
-from optimizer.studies.wording import hours_words
+from optimizer.studies.wording import hours_words, number
 from optimizer.units import ceil_hedged
 
 #: Wall seconds spent on explanations in all; what is not reached by then is left out.
@@ -64,8 +64,9 @@ def explain(case: Case, candidates: Candidates, *, budget_s: float = BUDGET_S) -
     worst = (nodes[0].day_type, nodes[0].hour) if nodes else (None, None)
     limits = [*machine_limits(case, candidates), *service_limits(case), *api_openings(case), *purchase_rules(case, candidates)]
     singles = _singles(case, limits, worst, clock)
-    rows += singles or _together(case, limits, worst, clock.at_most(clock.left_s * _BEFORE_DEMAND))
-    rows += nodes
+    loosened = singles or _together(case, limits, worst, clock.at_most(clock.left_s * _BEFORE_DEMAND))
+    rows += loosened
+    rows += nodes if loosened else [row.model_copy(update={"relaxation": _more_offers(row)}) for row in nodes]
     rows += _less_demand(case, worst, clock)
     return tuple(rows) or (_contradiction(),)
 
@@ -93,6 +94,11 @@ def _singles(
 
 def _order(usd_per_day: float | None) -> float:
     return math.inf if usd_per_day is None else usd_per_day
+
+
+def _more_offers(row: InfeasibleLimit) -> str:
+    """Where no limit stands in the way, only more to buy helps."""
+    return f"add offers: no loosening of limits was found that gives a plan, and it takes {number(row.missing)} {row.unit} more"
 
 
 def _contradiction() -> InfeasibleLimit:

@@ -189,6 +189,15 @@ def test_a_workload_without_any_option_says_why() -> None:
     assert "NO_GOODPUT" in row.relaxation
 
 
+def test_nothing_to_loosen_asks_for_more_offers() -> None:
+    """On demand is sold in half of the hours only, and nothing else is sold."""
+    found = rows(case(PEAK, Offers=[offer("od", "on_demand", hours="0-12")]))
+    row = the(found, "nodes")
+    assert (row.missing, row.unit, row.hour) == (6, "nodes of b300x8", 12)
+    assert row.relaxation.startswith("add offers: ")
+    assert row.relaxation.endswith("it takes 6 nodes of b300x8 more")
+
+
 def test_time_that_runs_out_is_no_error() -> None:
     given = case(PEAK, Offers=[offer(max_nodes=5)])
     found = explain(given, find_candidates(given), budget_s=0.0)

@@ -89,6 +89,10 @@ def _given_out_anew(writer: Writer, day: BadDay, label: Key, zone: tuple[str, st
                 minus = [(-coefficient, variable) for coefficient, variable in staying]
                 program.add_row(("anew_spot_most", writer.name, label, k, t), [(1.0, anew_spot), *minus], "<=", 0.0)
                 frame.anew_spot.setdefault(key, []).append((float(size), anew_spot))
+                frame.split_over_places(
+                    ("anew_spot_place", writer.name, label, k, t), option, anew_spot, frame.prep.spot_offers(option.node_type),
+                    frame.anew_spot_place, key,
+                )
                 terms.append((1.0, anew_spot))
         stays.append(terms)
     return stays

@@ -21,10 +21,11 @@ def add_discounts(frame: Frame) -> None:
         rows = [row for row in prep.case.discounts if row.discount == name and row.offer in offers]
         if not rows:
             continue
-        limits = [row.max_commit_usd_per_h for row in rows if row.max_commit_usd_per_h is not None]
+        stated = [row for row in prep.case.discounts if row.discount == name]
+        limits = [row.max_commit_usd_per_h for row in stated if row.max_commit_usd_per_h is not None]
         commitment = program.add_variable(("commitment", name), up=min(limits) if limits else None)
         program.add_cost(float(HOURS_PER_DAY), commitment)
-        least = max(row.min_commit_usd_per_h for row in rows)
+        least = max(row.min_commit_usd_per_h for row in stated)
         if least > 0:
             most = min(limits) if limits else _most_spend(frame, [offers[row.offer] for row in rows])
             taken = program.add_variable(("commitment_taken", name), up=1, integer=True)

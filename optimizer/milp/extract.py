@@ -223,9 +223,11 @@ def _loads(
         flows = {api.api: program.value(("overflow", workload.workload, api.api, t)) for api in piece.apis[w]}
         flows = {api: min(tps, demand) for api, tps in flows.items() if tps > noise}
         sent = sum(flows.values())
-        if sent > demand:
-            flows = {api: tps * demand / sent for api, tps in flows.items()}
-            sent = demand
+        # What was shifted here is cleared of noise, and the API's share of it must follow.
+        most = workload.api_max_frac * demand if workload.deferrable_hours else demand
+        if sent > most:
+            flows = {api: tps * most / sent for api, tps in flows.items()}
+            sent = most
         fleet.overflow_tps.update({(workload.workload, api): tps for api, tps in flows.items()})
         own = demand - sent if demand - sent > noise else 0.0
         if own <= 0:

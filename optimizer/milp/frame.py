@@ -40,10 +40,11 @@ class Frame:
     anew_firm: dict[Key, list[Term]] = field(default_factory=dict)
     anew_spot: dict[Key, list[Term]] = field(default_factory=dict)
     anew_place: dict[Key, list[Term]] = field(default_factory=dict)
+    anew_spot_place: dict[Key, list[Term]] = field(default_factory=dict)
 
-    def zones(self) -> tuple[Place, ...]:
+    def zones(self) -> tuple[Place | None, ...]:
         """Every place that a zone contingency may take: sites, else provider and region."""
-        return tuple(dict.fromkeys(offer.place for offer in self.prep.offers))
+        return tuple(dict.fromkeys(offer.place for offer in self.prep.offers)) or (None,)
 
     def split_over_places(
         self, key: Key, option: Option, replicas: Any, offers: tuple[Offer, ...], posts: dict[Key, list[Term]], prefix: Key

@@ -30,6 +30,12 @@ def add_left_nodes(frame: Frame) -> None:
             term for offer in prep.spot_offers(node_type) if offer.place != zone for term in frame.spot_nodes(offer, t)
         ]
         program.add_row(("anew_spot", *key), [*need, *((-capacity * c, v) for c, v in terms)], "<=", 0.0)
+    for key, need in frame.anew_spot_place.items():
+        _, zone, node_type, t, place = key
+        terms = [
+            term for offer in prep.spot_offers(node_type) if offer.place == place != zone for term in frame.spot_nodes(offer, t)
+        ]
+        program.add_row(("anew_spot_place", *key), [*need, *((-c, v) for c, v in terms)], "<=", 0.0)
 
 
 def _left(frame: Frame, offers: list[Offer], t: int, obtainable_frac: float) -> tuple[list[Term], float]:

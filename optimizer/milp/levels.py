@@ -19,7 +19,7 @@ from optimizer.milp.writer import Writer
 def add_levels(writer: Writer, live: list[Any]) -> bool:
     """Write all bad days of the pool in this slice; False (nothing written) where levels do not apply or are too many."""
     pool, piece, program, t = writer.pool, writer.piece, writer.frame.program, writer.t
-    if len(pool.workloads) != 1 or pool.spot_mode == "sep" or any(day.regiven for day in pool.bad_days):
+    if len(pool.workloads) != 1 or pool.spot_mode == "sep" or any(day.regiven or day.lost_frac >= 1 for day in pool.bad_days):
         return False
     if any(day.api_absorbs for day in pool.bad_days) and piece.apis[0]:
         return False

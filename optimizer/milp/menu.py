@@ -65,7 +65,7 @@ def can_use_menus(prep: Prep, pool: PoolData) -> bool:
     """
     if pool.spot_mode == "sep" or pool.pool.min_live > 0 or not pool.options:
         return False
-    if pool.pool.ready_hours or any(day.regiven for day in pool.bad_days):
+    if pool.pool.ready_hours or any(day.regiven or day.lost_frac >= 1 for day in pool.bad_days):
         return False
     if any(workload.deferrable_hours for workload in pool.workloads):
         return False

@@ -76,10 +76,10 @@ def replicas_anew(
 
 @dataclass
 class _NodesLeft:
-    """Nodes by type after the loss: firm ones by place (held ones idle too), and spot."""
+    """Nodes by type and place after the loss: firm ones (held ones idle too), and spot."""
 
     firm: dict[str, dict[Place, int]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(int)))
-    spot: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    spot: dict[str, dict[Place, int]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(int)))
 
     @classmethod
     def after(cls, index: PlanIndex, contingency: Contingency, key: SliceKey, zone: Place | None) -> _NodesLeft:
@@ -90,7 +90,7 @@ class _NodesLeft:
             if place == zone:
                 continue
             if offer.purchase == "spot":
-                left.spot[offer.node_type] += used
+                left.spot[offer.node_type][place] += used
             elif offer.purchase == "on_demand":
                 left.firm[offer.node_type][place] += floor(contingency.on_demand_obtainable_frac * used + ROUNDING_HEDGE)
             elif key[1] in offer.hours:
@@ -160,6 +160,7 @@ def _give_out(
         room = sum(left.firm[name].values()) * per_node * units
         firm_row, spot_row = [], []
         place_rows: dict[Place, list[tuple[int, float]]] = defaultdict(list)
+        spot_place_rows: dict[Place, list[tuple[int, float]]] = defaultdict(list)
         for option in options:
             gpus = index.options[option].gpus_per_replica
             size = gpus * units // index.gpu_share(option)
@@ -178,12 +179,19 @@ def _give_out(
                 spot = program.column(top=stays, whole=True)
                 counts[option].append(spot)
                 spot_row.append((spot, float(size)))
+                if gpus > per_node and zone is not None:
+                    parts = [(place, program.column(top=stays, whole=True)) for place in left.spot[name]]
+                    program.row([(spot, 1.0), *((part, -1.0) for _, part in parts)], 0.0)
+                    for place, part in parts:
+                        spot_place_rows[place].append((part, float(gpus // per_node)))
         if firm_row:
             program.row(firm_row, room)
         if spot_row and zone is not None:
-            program.row(spot_row, left.spot[name] * per_node * units)
+            program.row(spot_row, sum(left.spot[name].values()) * per_node * units)
         for place, terms in place_rows.items():
             program.row(terms, left.firm[name][place])
+        for place, terms in spot_place_rows.items():
+            program.row(terms, left.spot[name][place])
 
 
 def _can_lose(index: PlanIndex, contingency: Contingency, option: OptionKey) -> bool:

@@ -187,6 +187,14 @@ def _fewest_offers(
     solved = solve(program, gap=0.0, time_limit_s=time_left_s, max_nodes=_TIE_BREAK_NODES)
     if solved.objective is None:
         return decision, cost
+    # The slack in the cost was for comparing, not for spending: least cost again, with no more offers and lots than found.
+    for key, variable in list(program.variables.items()):
+        if key[0] in ("in_use", "lots"):
+            program.add_row(("found", *key), [(1.0, variable)], "<=", float(program.whole(key)))
+    program.close_with_cost()
+    again = solve(program, gap=0.0, time_limit_s=time_left_s, max_nodes=_TIE_BREAK_NODES)
+    if again.objective is None:
+        return decision, cost
     other = extract(frame, pool_menus)
     other_cost = price_decision(case, candidates, other).total
     if other_cost <= cost * (1 + _TIE_BREAK_COST) and _offers_in_use(other) <= _offers_in_use(decision):

@@ -96,21 +96,22 @@ def _build(result: PlanResult, name: str, *, keep: bool) -> tuple[PlanBook, byte
     names = (*RESULTS, *workings, INPUTS, *(table.table.sheet for table in inputs.written), *CONTROL)
     places = Places(figures, names, inputs)
     book, buffer = new_book(figures.currency, footer=name, created=result.run.run_utc, version=result.run.version)
-    book.keeps_formulas = keep
+    book.keeps_cells = keep
+    # Its value is known before a cell is written; the checks themselves come last.
+    master = all(check.ok for check in places.check_rows)
+    book.master = cell_ref(CHECKS, *MASTER_CELL), master
     tables = {table.table.sheet: table for table in inputs.written}
     for sheet_name in names:
         tab = _RESULT_TAB if sheet_name in RESULTS else _WORKING_TAB if sheet_name in workings else _INPUT_TAB
-        book.add(sheet_name, _CONTROL_TAB if sheet_name in CONTROL else tab)
+        book.add(sheet_name, _CONTROL_TAB if sheet_name in CONTROL else tab, long=sheet_name in workings)
     for sheet_name, table in tables.items():
         fill_input_table(book.sheets[sheet_name], table)
     for sheet_name, fill in _FILL.items():
         if sheet_name in book.sheets:
             fill(book.sheets[sheet_name], places, figures)
-    master = fill_checks(book.sheets[CHECKS], places, figures)
+    fill_checks(book.sheets[CHECKS], places, figures)
     # The Log comes last: it lists what had to be taken out of texts on the way.
     fill_log(book.sheets[LOG], places, figures)
-    for sheet in book.sheets.values():
-        sheet.master(cell_ref(CHECKS, *MASTER_CELL), master)
     book.sheets[SUMMARY].raw.activate()
     book.workbook.close()
     return book, buffer.getvalue()

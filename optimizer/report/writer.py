@@ -52,9 +52,9 @@ class Stripped:
 
 
 class PlanSheet:
-    """One sheet. Rows and columns are 0-based. `values` keeps what every cell shows, for totals and checks.
+    """One sheet. Rows and columns are 0-based.
 
-    `formulas` keeps the formulas where the book was asked to.
+    `values` and `formulas` keep what every cell shows and is computed by, where the book was asked to keep cells.
     """
 
     def __init__(self, book: PlanBook, name: str, sheet: Any) -> None:
@@ -64,6 +64,7 @@ class PlanSheet:
         self.values: dict[tuple[int, int], Value] = {}
         self.formulas: dict[tuple[int, int], str] = {}
         self._widths: dict[int, float] = {}
+        self._last_row = self._last_col = 0
 
     # ------------------------------------------------------------------ cells
 
@@ -75,25 +76,25 @@ class PlanSheet:
             self.raw.write_blank(row, col, None, chosen)
             return
         self.raw.write_string(row, col, clean, chosen)
-        self.values[row, col] = clean
+        self._wrote(row, col, clean)
 
     def number(self, row: int, col: int, value: float, style: str, role: Role = "calc", *, fmt: Any = None) -> None:
         """A finite number; ValueError for anything else."""
         if not math.isfinite(value):
             raise ValueError(f"{self.name}!{cell_here(row, col)}: {value!r} is no figure that a sheet may hold")
         self.raw.write_number(row, col, value + 0, fmt if fmt is not None else self.book.formats.cell(style, role))
-        self.values[row, col] = value
+        self._wrote(row, col, value)
 
     def flag(self, row: int, col: int, value: bool, role: Role = "calc", *, fmt: Any = None) -> None:
         """TRUE or FALSE."""
         self.raw.write_boolean(row, col, value, fmt if fmt is not None else self.book.formats.cell("bool", role))
-        self.values[row, col] = value
+        self._wrote(row, col, value)
 
     def date(self, row: int, col: int, value: datetime.date, role: Role = "calc") -> None:
         """A calendar date."""
         moment = datetime.datetime(value.year, value.month, value.day)
         self.raw.write_datetime(row, col, moment, self.book.formats.cell("date", role))
-        self.values[row, col] = value
+        self._wrote(row, col, value)
 
     def blank(self, row: int, col: int, style: str = "plain", role: Role = "calc") -> None:
         """An empty cell with its format."""
@@ -116,16 +117,21 @@ class PlanSheet:
         elif not isinstance(value, bool):
             cached = value + 0
         self.raw.write_formula(row, col, text, chosen, cached)
-        if self.book.keeps_formulas:
+        if self.book.keeps_cells:
             self.formulas[row, col] = text
-        self.values[row, col] = value
+        self._wrote(row, col, value)
 
     def jump(self, row: int, col: int, target: str, label: str) -> None:
         """A link to another sheet of this workbook."""
         fmt = self.book.formats.custom(font_color="#0B5394", underline=1)
         quoted = target.replace("'", "''")
         self.raw.write_url(row, col, f"internal:'{quoted}'!A1", fmt, label)
-        self.values[row, col] = label
+        self._wrote(row, col, label)
+
+    def _wrote(self, row: int, col: int, value: Value) -> None:
+        self._last_row, self._last_col = max(self._last_row, row), max(self._last_col, col)
+        if self.book.keeps_cells:
+            self.values[row, col] = value
 
     # ------------------------------------------------------------------ tables and pages
 
@@ -135,10 +141,12 @@ class PlanSheet:
         self.raw.set_row(0, 24)
         self.width(0, 16)
         self.text(MASTER_ROW, 0, "All checks pass", fmt=self.book.formats.custom(bold=True))
+        if self.book.master is not None:
+            self._master(*self.book.master)
         if note:
             self.text(2, 0, note, fmt=self.book.formats.note())
 
-    def master(self, address: str, value: bool) -> None:
+    def _master(self, address: str, value: bool) -> None:
         """The master check in the frozen head."""
         formats = self.book.formats
         fmt = formats.custom(bold=True, align="center", border=1, border_color="#5F6B73", num_format=formats.number("bool"))
@@ -159,15 +167,16 @@ class PlanSheet:
 
     def header(self, grid: Grid, *, height: float | None = None) -> None:
         """Header and units of a grid, and the widths of its columns (the widest wish wins)."""
-        longest = 1
+        for col in grid.cols:
+            self.width(grid.col(col.key), col.width)
+        longest = max(lines_needed(col.label, self._widths[grid.col(col.key)]) for col in grid.cols)
+        self.raw.set_row(grid.top, height or 14.0 * longest + 2)
+        # Row by row: a sheet that is written as it goes takes nothing for rows it has left.
         for col in grid.cols:
             place = grid.col(col.key)
             self.text(grid.top, place, col.label, fmt=self.book.formats.header(col.style, indent=1 if place else 0))
-            if grid.unit_row:
-                self.text(grid.top + 1, place, col.unit, fmt=self.book.formats.unit(col.style))
-            self.width(place, col.width)
-            longest = max(longest, lines_needed(col.label, self._widths[place]))
-        self.raw.set_row(grid.top, height or 14.0 * longest + 2)
+        for col in grid.cols if grid.unit_row else ():
+            self.text(grid.top + 1, grid.col(col.key), col.unit, fmt=self.book.formats.unit(col.style))
 
     def width(self, col: int, width: float) -> None:
         """Make a column at least so wide, in characters."""
@@ -198,12 +207,10 @@ class PlanSheet:
         sheet.set_footer(f"&L&8{footer_text(self.book.footer)}&C&8&A&R&8Page &P of &N, printed &D")
         if repeat is not None:
             sheet.repeat_rows(*repeat)
-        rows = [row for row, _ in self.values] or [0]
-        cols = [col for _, col in self.values] or [0]
-        sheet.print_area(*(area or (0, 0, max(rows), max(cols))))
+        sheet.print_area(*(area or (0, 0, self._last_row, self._last_col)))
         sheet.hide_gridlines(2)
         # Sums of named rows differ from line to line by design, and ids may look like numbers: no green corners for that.
-        everything = f"A1:{xl_rowcol_to_cell(max(rows) + 1, max(cols) + 1)}"
+        everything = f"A1:{xl_rowcol_to_cell(self._last_row + 1, self._last_col + 1)}"
         sheet.ignore_errors({"formula_differs": everything, "number_stored_as_text": everything})
         sheet.protect("", {"format_columns": True, "format_rows": True, "autofilter": True, "sort": True})
 
@@ -223,7 +230,7 @@ class PlanSheet:
 class PlanBook:
     """A workbook being written. footer: file name in the footer; stripped: what had to be taken out of texts.
 
-    keeps_formulas: sheets remember their formulas, for a comparison cell by cell.
+    keeps_cells: sheets remember their cells, for a comparison one by one. master: address and value of the master check.
     """
 
     workbook: Any
@@ -231,11 +238,15 @@ class PlanBook:
     footer: str = ""
     stripped: list[Stripped] = field(default_factory=list)
     sheets: dict[str, PlanSheet] = field(default_factory=dict)
-    keeps_formulas: bool = False
+    keeps_cells: bool = False
+    master: tuple[str, bool] | None = None
 
-    def add(self, name: str, tab: str) -> PlanSheet:
-        """A new sheet after the others. tab: colour of its tab."""
+    def add(self, name: str, tab: str, *, long: bool = False) -> PlanSheet:
+        """A new sheet after the others. tab: colour of its tab. long: it goes to a temporary file as its rows are written, in
+        order, so that a hundred thousand rows take no more memory than one."""
+        self.workbook.constant_memory = long
         raw = self.workbook.add_worksheet(name)
+        self.workbook.constant_memory = False
         # XlsxWriter looks for 30 newer functions in every formula, which takes half of the time; this workbook uses none of them.
         raw._prepare_formula = _without_equals_sign
         raw.set_tab_color(tab)
@@ -254,7 +265,7 @@ def _without_equals_sign(formula: str, expand_future_functions: bool = False) ->
 def new_book(currency: str, *, footer: str, created: datetime.datetime | None, version: str) -> tuple[PlanBook, BytesIO]:
     """An empty plan workbook that is built in memory, and the buffer it will be in once closed."""
     buffer = BytesIO()
-    options = {"in_memory": True, "strings_to_numbers": False, "strings_to_formulas": False, "strings_to_urls": False}
+    options = {"strings_to_numbers": False, "strings_to_formulas": False, "strings_to_urls": False}
     workbook = xlsxwriter.Workbook(buffer, options)
     workbook.set_properties({"title": "Fleet plan", "comments": "", "created": created or _UNDATED})
     workbook.set_custom_property(MARK_PROPERTY, version, "text")

@@ -266,8 +266,8 @@ def _whole(places: Places, figures: Figures) -> list[Check]:
     ]
 
 
-def fill_checks(sheet: PlanSheet, places: Places, figures: Figures) -> bool:
-    """Write the checks; returns what the master check shows."""
+def fill_checks(sheet: PlanSheet, places: Places, figures: Figures) -> None:
+    """The checks and the master check."""
     grid, rows = places.checks, places.check_rows
     formats = sheet.book.formats
     sheet.title(
@@ -316,4 +316,3 @@ def fill_checks(sheet: PlanSheet, places: Places, figures: Figures) -> bool:
     )
     sheet.show_flags(*MASTER_CELL, *MASTER_CELL)
     sheet.finish(freeze=(grid.first, 1), repeat=(0, grid.top + 1))
-    return master

@@ -145,7 +145,8 @@ def _search_workload(search: _Search, pool: Pool, workload: Workload, model: Ser
                     engine=row.engine,
                     numbers=miss.numbers,
                 )
-            _note_contradictions(search, layout, verdict.misses)
+            doubts = [(verdict.point.row, verdict.doubt)] if verdict.point and verdict.doubt else []
+            _note_contradictions(search, layout, [*verdict.misses, *doubts])
             found.misses += verdict.misses
             if verdict.point is not None:
                 found.points[layout] = verdict.point
@@ -263,11 +264,11 @@ def _warn_of_contradictions(search: _Search, problems: ProblemList) -> None:
     """A measurement that the tables say cannot be: one warning per option and reason, at its nearest row."""
     for (option, code), found in search.contradictions.items():
         row, miss = min(found.values(), key=lambda each: each[1].excess)
-        rest = f" {len(found)} measured rows of this option are rejected so." if len(found) > 1 else ""
+        rest = f" {len(found)} measured rows of this option are like that." if len(found) > 1 else ""
         origin = row.origin
         cell = f"A{origin.row}" if origin.row else None
         if code is RejectionCode.GOODPUT_ABOVE_CONCURRENCY:
-            fix = "Check output_tps (of one replica), concurrency and tpot_ms of the row."
+            fix = "Check output_tps (of one replica), concurrency and tpot_ms of the row; it was used as it stands."
             problems.warn(
                 code.value,
                 f"Measured goodput of {option} cannot be: {miss.reason}.{rest}",

@@ -31,17 +31,21 @@ OTHER_POINTS = frozenset({RejectionCode.OTHER_SHAPE, RejectionCode.LATENCY_ABOVE
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the rows of one option give for one workload: the point, if any, and every row that does not count, with its miss."""
+    """What the rows of one option give for one workload: the point, if any, and every row that does not count, with its miss.
+
+    doubt: why the point's own figures contradict each other; it counts all the same, and is warned of.
+    """
 
     point: OperatingPoint | None
     misses: tuple[tuple[GoodputRow, Miss], ...]
+    doubt: Miss | None = None
 
 
 def evaluate(rows: Sequence[GoodputRow], workload: Workload, model: ServedModel, node_type: NodeType, policy: Policy) -> Verdict:
     """Goodput of an option for a workload: the highest output_tps among its rows that match and fit (INPUTS, "Goodput").
 
-    Order of the checks: kind, conditions the row is silent on, prefix hits, size of replica, heads and memory, concurrency bound,
-    shape, latency, conditions the workload is silent on. The shape is chosen before latency is looked at: where the nearest
+    Order of the checks: kind, conditions the row is silent on, prefix hits, size of replica, heads and memory, shape, latency,
+    conditions the workload is silent on. The shape is chosen before latency is looked at: where the nearest
     measured shape is too slow, a lighter and faster one must not take its place.
     """
     misses: list[tuple[GoodputRow, Miss]] = []
@@ -56,7 +60,7 @@ def evaluate(rows: Sequence[GoodputRow], workload: Workload, model: ServedModel,
         )
         fit = None if miss else row_fit(row, workload, model, node_type, policy)
         if isinstance(fit, Fit):
-            miss = fit_miss(row, model, node_type, fit) or matching.concurrency_miss(row)
+            miss = fit_miss(row, model, node_type, fit)
         elif fit is not None:
             miss = fit
         if miss:
@@ -91,7 +95,7 @@ def evaluate(rows: Sequence[GoodputRow], workload: Workload, model: ServedModel,
         unstated=matching.unstated_conditions(row, workload),
         latency_unknown=row.latency_stat == "unknown" and matching.compares_latency(row, workload),
     )
-    return Verdict(point, tuple(misses))
+    return Verdict(point, tuple(misses), matching.concurrency_miss(row))
 
 
 def size_miss(row: GoodputRow, node_type: NodeType) -> Miss | None:

@@ -26,7 +26,7 @@ def solve_baselines(case: Case, candidates: Candidates, *, time_limit_s: float |
     return Baselines(
         all_api=_cost(_ignoring_api_max(case), no_fleet, limit_s),
         all_on_demand=_cost(case, _choosing(case, candidates, lambda offer: not offer.is_held), limit_s),
-        reserved_at_peak=_cost(_without_api(case), _choosing(case, candidates, lambda offer: offer.is_held), limit_s),
+        reserved_at_peak=_cost(case, _choosing(case, candidates, lambda offer: offer.is_held), limit_s),
         reserved_at_trough=_reserved_at_trough(case, candidates, limit_s),
     )
 

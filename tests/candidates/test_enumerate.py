@@ -152,10 +152,6 @@ def test_pools_have_options_of_their_own() -> None:
             RejectionCode.LATENCY_ABOVE_SLO,
             {"workloads": change(WORKLOAD, ttft_ms=300), "goodput": change(GOODPUT, ttft_ms=301)},
         ),
-        (
-            RejectionCode.GOODPUT_ABOVE_CONCURRENCY,
-            {"workloads": change(WORKLOAD, tpot_ms=50), "goodput": change(GOODPUT, tpot_ms=50)},
-        ),
         (RejectionCode.HEADS_NOT_DIVISIBLE, {"models": change(MODEL, attention_heads=65)}),
         (RejectionCode.WEIGHTS_DO_NOT_FIT, {"models": change(MODEL, weights_gb=145)}),
         (RejectionCode.SEQUENCES_DO_NOT_FIT, {"models": change(MODEL, weights_gb=140)}),
@@ -308,7 +304,6 @@ def test_names_join_without_case_and_hyphens() -> None:
         ({"models": change(MODEL, weights_gb=140)}, "MEASURED_BUT_DOES_NOT_FIT"),
         ({"models": change(MODEL, weights_gb=200)}, "MEASURED_BUT_DOES_NOT_FIT"),
         ({"models": change(MODEL, attention_heads=65)}, "MEASURED_BUT_DOES_NOT_FIT"),
-        ({"workloads": change(WORKLOAD, tpot_ms=50), "goodput": change(GOODPUT, tpot_ms=50)}, "GOODPUT_ABOVE_CONCURRENCY"),
     ],
 )
 def test_measurement_that_contradicts_the_tables_is_warned_of(tables: dict[str, Any], code: str) -> None:
@@ -317,6 +312,12 @@ def test_measurement_that_contradicts_the_tables_is_warned_of(tables: dict[str, 
     found = find(**estimated, policy=policy(goodput_kinds="estimated"))
     assert len(found.rejections_of("chat")) == 1
     assert found.warnings == ()
+
+
+def test_goodput_that_cannot_be_is_used_as_it_stands_and_warned_of() -> None:
+    found = find(workloads=change(WORKLOAD, tpot_ms=50), goodput=change(GOODPUT, tpot_ms=50))
+    assert [warning.code for warning in found.warnings] == ["GOODPUT_ABOVE_CONCURRENCY"]
+    assert len(found.options) == 1 and found.rejections_of("chat") == ()
 
 
 def test_contradictions_are_told_once_per_option() -> None:

@@ -15,8 +15,10 @@ from optimizer.domain.base import Row
 from optimizer.domain.case import Case
 from optimizer.domain.hours import format_hours
 from optimizer.domain.names import join_key
+from optimizer.report.changed_inputs import changed_figures, changed_words, is_compared
 from optimizer.report.figures import Figures
 from optimizer.report.grid import Col, Grid
+from optimizer.report.style import Role
 from optimizer.report.writer import PlanSheet
 from optimizer.workbook.columns import Column, Table
 from optimizer.workbook.schema import (
@@ -41,6 +43,7 @@ from optimizer.workbook.schema import (
 HEADER_ROW = 4
 _FILE = Col("file", "file", width=24)
 _ROW = Col("row", "row", style="plain", width=6)
+_NOTE = Col("note", "note", width=34)
 _NUMERIC = frozenset({"number", "whole", "fraction", "occupancy"})
 _WIDEST_NAME = 40.0
 _WIDE = frozenset({"source", "evidence", "config", "meaning"})
@@ -157,7 +160,9 @@ def _columns(table: Table, *, provenance: bool) -> tuple[Col, ...]:
     for column in table.columns:
         width = 30.0 if column.key in _WIDE else min(22.0, max(len(column.key) + 1.0, 9.0))
         cols.append(Col(column.key, column.key, column.unit, _style(column), width))
-    return (*cols, _FILE, _ROW) if provenance else tuple(cols)
+    if not provenance:
+        return tuple(cols)
+    return (*cols, _FILE, _ROW, *((_NOTE,) if is_compared(table) else ()))
 
 
 def _cell(column: Column, value: Any) -> Any:
@@ -260,10 +265,13 @@ def fill_input_table(sheet: PlanSheet, table: InputTable) -> None:
     known = {column.key for column in table.table.columns}
     for place, values in enumerate(table.rows):
         row = grid.first + place
+        changed = changed_figures(table.table, values)
         for col in grid.cols:
             if col.key in values:
-                role = "input" if col.key in known and col.key != "key" else "calc"
-                _write(sheet, row, grid.col(col.key), values[col.key], col.style, role)
+                role: Role = "input" if col.key in known and col.key != "key" else "calc"
+                _write(sheet, row, grid.col(col.key), values[col.key], col.style, "changed" if col.key in changed else role)
+        if changed:
+            sheet.text(row, grid.col("note"), changed_words(changed), fmt=sheet.book.formats.note())
         file, number = table.origins[place]
         if file and "file" in {col.key for col in grid.cols}:
             sheet.text(row, grid.col("file"), file, fmt=sheet.book.formats.note())
@@ -277,7 +285,7 @@ def fill_input_table(sheet: PlanSheet, table: InputTable) -> None:
         sheet.raw.autofilter(grid.top, 0, grid.last, grid.right)
 
 
-def _write(sheet: PlanSheet, row: int, col: int, value: Any, style: str, role: Any) -> None:
+def _write(sheet: PlanSheet, row: int, col: int, value: Any, style: str, role: Role) -> None:
     if value is None or value == "":
         sheet.blank(row, col, style, role)
     elif isinstance(value, bool):

@@ -27,7 +27,9 @@ ALARM_INK, ALARM_FILL = "#9C0006", "#F8C9C4"
 CAUTION_FILL = "#FFF1D0"
 DEMAND_INK, NEED_INK = "#000000", "#9A3B00"
 
-Role = Literal["calc", "cross", "input", "decision", "total"]
+CHANGED_INK = "#D55E00"
+
+Role = Literal["calc", "cross", "input", "changed", "decision", "total"]
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,10 @@ class Formats:
             properties["font_color"] = CROSS_INK
         elif role == "input":
             properties.update(font_color=INPUT_INK, bg_color=INPUT_FILL, locked=False, border=1, border_color="#E6DFB8")
+        elif role == "changed":
+            properties.update(
+                font_color=INPUT_INK, bg_color=INPUT_FILL, locked=False, bold=True, border=2, border_color=CHANGED_INK
+            )
         elif role == "decision":
             properties.update(bold=True, bg_color=DECISION_FILL)
         elif role == "total":

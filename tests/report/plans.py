@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime
+import math
 from dataclasses import replace
 from functools import cache
 
 from optimizer.candidates.option import Candidates, Fit, Option, Rejection
 from optimizer.domain.case import InputFile
 from optimizer.domain.market import ApiPrice
+from optimizer.domain.workload import Contingency
 from optimizer.errors import Problem
 from optimizer.plan.audit import audit_decision
 from optimizer.plan.ledger import price_decision
@@ -140,6 +142,54 @@ def discounted() -> PlanResult:
 def deferred() -> PlanResult:
     """Work that waits over midnight."""
     return result_of(test_audit_shifts.deferred())
+
+
+def many(pools: int, day_types: int) -> PlanResult:
+    """Many pools and day types on two GPUs, with elastic nodes over the held ones and an API at the peak."""
+    days = {f"d{number}": 30.0 + number for number in range(day_types)}
+    nodes = [builders.node_type("b8", gpu="B"), builders.node_type("h8", gpu="H")]
+    rows = [builders.goodput(2400.0, gpu="B"), builders.goodput(1400.0, gpu="H")]
+    demand = [10.0 + tps for tps in builders.SEED1_DEMAND]
+    names = [f"p{number}" for number in range(pools)]
+    offers = [
+        builders.offer(f"{purchase}-{on}", purchase, node_type=on, used_usd_per_node_h=20.0,
+                       **({} if purchase == "on_demand" else {"held_usd_per_node_h": 9.0, "term_months": 12.0}))
+        for on in ("b8", "h8") for purchase in ("reserved", "on_demand")
+    ]  # fmt: skip
+    built = case(
+        workloads=[workload(name, demand, days=tuple(days), api=("cloud",), api_max_frac=0.1) for name in names],
+        days=days, node_types=nodes, goodput_rows=rows, offers=offers,
+        contingencies=[Contingency(contingency="n+1", pools=tuple(names), replicas_lost=1)],
+        apis=[ApiPrice(api="cloud", output_usd_per_mtok=10.0, as_of=builders.TODAY)],
+    )  # fmt: skip
+    options = {
+        (name, on.node_type): builders.option(name, {name: row}, on)
+        for name in names
+        for on, row in zip(nodes, rows, strict=True)
+    }
+    used: dict[tuple[str, int, str], int] = {}
+    counts, loads, flows = [], [], []
+    for day in days:
+        for hour in HOURS:
+            to_api = 0.05 * demand[hour] if demand[hour] > 9000 else 0.0
+            taken = {"b8": 0, "h8": 0}
+            for number, name in enumerate(names):
+                both = number % 3 == 0 and demand[hour] > 3000
+                for on, share in (("b8", 0.6), ("h8", 0.4)) if both else (("b8", 1.0),):
+                    option, tps = options[name, on], share * (demand[hour] - to_api)
+                    live = math.ceil(tps / option.points[0].output_tps) + 2
+                    taken[on] += live
+                    counts.append(builders.replicas(day, hour, option, live))
+                    loads.append(builders.load(day, hour, option, name, tps))
+                if to_api:
+                    flows.append(overflow(day, hour, name, "cloud", to_api))
+            for on, nodes_taken in taken.items():
+                used[day, hour, f"reserved-{on}"] = min(nodes_taken, 2 * pools)
+                used[day, hour, f"on_demand-{on}"] = max(0, nodes_taken - 2 * pools)
+    made = builders.decision(
+        new={"reserved-b8": 2 * pools, "reserved-h8": 2 * pools}, used=used, replicas=counts, loads=loads, overflows=flows
+    )
+    return result_of(Built(built, Candidates(options=tuple(options.values()), offers=built.offers), made))
 
 
 RESULTS = {"seed1": seed1, "mixed": mixed, "api_alone": api_alone, "discounted": discounted, "deferred": deferred}

@@ -31,6 +31,12 @@ def test_forced_recalculation_changes_no_cached_value(name: str, tmp_path: Path)
     assert differences(shown_values(path), recalculated(path)) == []
 
 
+def test_twelve_pools_on_two_day_types_agree_too(tmp_path: Path) -> None:
+    path = tmp_path / "many.xlsx"
+    path.write_bytes(plan_workbook_bytes(plans.many(12, 2)))
+    assert differences(shown_values(path), recalculated(path)) == []
+
+
 def cell_of(path: Path, sheet: str, column: str, row_name: str) -> tuple[str, str]:
     """(sheet, address) of a cell of an input table, by its column key and the first cell of its row."""
     page = openpyxl.load_workbook(path)[sheet]

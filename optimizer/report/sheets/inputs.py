@@ -95,8 +95,10 @@ def fill_inputs(sheet: PlanSheet, places: Places, figures: Figures) -> None:
     scalar_row = at.scalar_row("days_per_year")
     sheet.formula(row + 4, 0, f"={cell_ref(INPUTS, scalar_row, 1)}", 365, "int", "cross")
     sheet.text(row + 4, 1, "A formula that reads another sheet.", fmt=formats.plain())
+    sheet.number(row + 5, 0, 1234, "int", "changed")
+    sheet.text(row + 5, 1, "An input that differs from the shipped catalog; a note beside it quotes that.", fmt=formats.plain())
     sheet.text(
-        row + 5,
+        row + 6,
         0,
         "Costs are positive; $ is the currency of Policy; GB is 10^9 bytes; tokens are output tokens unless said otherwise.",
         fmt=formats.note(),

@@ -19,7 +19,7 @@ from optimizer.report.changed_inputs import changed_figures, changed_words, is_c
 from optimizer.report.figures import Figures
 from optimizer.report.grid import Col, Grid
 from optimizer.report.style import Role
-from optimizer.report.writer import PlanSheet
+from optimizer.report.writer import A3, A4, PlanSheet
 from optimizer.workbook.columns import Column, Table
 from optimizer.workbook.schema import (
     API_PRICES,
@@ -43,7 +43,10 @@ from optimizer.workbook.schema import (
 HEADER_ROW = 4
 _FILE = Col("file", "file", width=24)
 _ROW = Col("row", "row", style="plain", width=6)
-_NOTE = Col("note", "note", width=34)
+_NOTE = Col("note", "note", width=6)
+_NOTE_WIDTH = 60.0
+#: Past so many characters across, larger paper.
+_WIDEST_ON_A4 = 170.0
 _NUMERIC = frozenset({"number", "whole", "fraction", "occupancy"})
 _WIDEST_NAME = 40.0
 _WIDE = frozenset({"source", "evidence", "config", "meaning"})
@@ -271,6 +274,7 @@ def fill_input_table(sheet: PlanSheet, table: InputTable) -> None:
                 role: Role = "input" if col.key in known and col.key != "key" else "calc"
                 _write(sheet, row, grid.col(col.key), values[col.key], col.style, "changed" if col.key in changed else role)
         if changed:
+            sheet.width(grid.col("note"), _NOTE_WIDTH)
             sheet.text(row, grid.col("note"), changed_words(changed), fmt=sheet.book.formats.note())
         file, number = table.origins[place]
         if file and "file" in {col.key for col in grid.cols}:
@@ -280,7 +284,8 @@ def fill_input_table(sheet: PlanSheet, table: InputTable) -> None:
     if not table.rows:
         sheet.text(grid.first + 1, 0, "", "text")
     names = sum(1 for col in grid.cols if table.table.columns[0].key == col.key)
-    sheet.finish(freeze=(grid.top + 1, names), repeat=(0, grid.top))
+    across = sum(_fitting(table, col) for col in grid.cols)
+    sheet.finish(freeze=(grid.top + 1, names), repeat=(0, grid.top), paper=A3 if across > _WIDEST_ON_A4 else A4)
     if table.rows:
         sheet.raw.autofilter(grid.top, 0, grid.last, grid.right)
 

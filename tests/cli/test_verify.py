@@ -13,7 +13,9 @@ import pytest
 
 import optimizer.report.verify as room
 from optimizer.plan.plan import SolveOutcome, SolverInfo
+from optimizer.report.plan_book import plan_workbook_bytes
 from tests.cli.running import invoke, invoke_json, write_small
+from tests.report import plans
 
 KEYS = [
     "status", "file", "version", "formulas", "differences", "audit", "cost_usd_per_day", "solved", "notes", "errors",
@@ -92,6 +94,17 @@ def test_without_libreoffice_the_plan_is_still_worked_out_anew(plan: Path, witho
     assert done.exit_code == 0, done.output
     assert "not recomputed" in done.stdout and "LibreOffice is not installed" in done.stdout
     assert "meets every limit" in done.stdout and "Solved again" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["seed1", "api_alone", "deferred", "discounted"])
+def test_plans_of_every_kind_agree(name: str, tmp_path: Path, without_libreoffice: None) -> None:
+    """A plan workbook is planned again from itself, and the new one verified."""
+    source, target = tmp_path / "source.xlsx", tmp_path / "plan.xlsx"
+    source.write_bytes(plan_workbook_bytes(plans.RESULTS[name]()))
+    again = invoke_json("plan", source, "-o", target, "--no-baselines")
+    document = invoke_json("verify", target, "--no-solve")
+    assert document["status"] == "agrees"
+    assert document["cost_usd_per_day"]["found"] == pytest.approx(again["cost_usd_per_day"], rel=1e-9)
 
 
 def test_replicas_taken_away_break_limits(plan: Path, tmp_path: Path, without_libreoffice: None) -> None:

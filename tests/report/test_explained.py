@@ -12,9 +12,10 @@ import pytest
 
 from optimizer.candidates.option import Candidates
 from optimizer.report.changed_inputs import changed_figures, changed_words
+from optimizer.report.compare_cells import compare_rewritten, open_cells
 from optimizer.report.figures import Figures
 from optimizer.report.marginal import FREE, IDLE, RUNNING, Marginal
-from optimizer.report.plan_book import WORKINGS, plan_workbook_bytes
+from optimizer.report.plan_book import WORKINGS, plan_cells, plan_workbook_bytes
 from optimizer.report.pool_figures import PoolFigures
 from optimizer.report.result import PlanResult
 from optimizer.report.summary import summary_lines
@@ -137,6 +138,13 @@ def test_worth_of_limits_and_headroom_stand_under_the_constraints() -> None:
     assert unknown[3:7] == [None, None, None, "not computed: time"]
     assert not any("--explain" in str(row[0]) for row in rows)
     assert any("--explain" in str(row[0]) for row in rows_of(plans.seed1(), "Constraints"))
+
+
+def test_explanations_are_no_difference_to_a_plan_without_them() -> None:
+    content = plan_workbook_bytes(explained())
+    formulas, values = open_cells(content, values=False), open_cells(content, values=True)
+    assert compare_rewritten(plan_cells(plans.seed1()), formulas, values) == []
+    assert compare_rewritten(plan_cells(plans.api_alone()), formulas, values) != []
 
 
 def test_entry_prices_stand_under_the_purchases() -> None:

@@ -97,6 +97,25 @@ def test_2_summary_is_one_landscape_page_with_the_figures_that_matter(name: str)
     assert len(sheet._charts) == 2
 
 
+@CASES
+def test_2_summary_shows_the_peak_and_what_headroom_makes_of_it(name: str) -> None:
+    case = plans.RESULTS[name]().case
+    assert case is not None
+    hours = [(day.day_type, hour) for day in case.day_types for hour in range(24)]
+    peak = max(sum(row.demand_on(day).output_tps[hour] for row in case.workloads) for day, hour in hours)
+    row = find(name, "Summary", "Peak demand", column=7)
+    assert shown(name, "Summary", f"I{row}") == pytest.approx(peak) and shown(name, "Summary", f"J{row}") == "tok/s"
+    assert shown(name, "Summary", f"I{row + 1}") >= shown(name, "Summary", f"I{row}") * (name not in {"deferred", "api_alone"})
+
+
+def test_2_seed1_has_two_racks_of_ten_and_says_from_whom() -> None:
+    row = find("seed1", "Summary", "Racks at dc")
+    assert (shown("seed1", "Summary", f"B{row}"), shown("seed1", "Summary", f"C{row}")) == (2, 10)
+    assert book("seed1")["Summary"][f"C{row}"].number_format == '"of "#,##0" racks"'
+    row = find("mixed", "Summary", "own4")
+    assert shown("mixed", "Summary", f"K{row}") == "dc"
+
+
 def test_2_baselines_show_the_money_between() -> None:
     cost = plans.mixed().plan
     assert cost is not None

@@ -56,6 +56,7 @@ def fill_summary(sheet: PlanSheet, places: Places, figures: Figures) -> None:
     _money(sheet, places, figures)
     _proof(sheet, places, figures)
     _baselines(sheet, places, figures)
+    _peak(sheet, places, figures)
     row = _mix(sheet, places, figures, _BLOCK_TOP + _BLOCK_ROWS + 1)
     row = _why(sheet, figures, row)
     row = _charts(sheet, places, figures, row + 1)
@@ -201,6 +202,18 @@ def _baselines(sheet: PlanSheet, places: Places, figures: Figures) -> None:
         "Same rules and prices as the plan, solved to a gap of 1 %.",
         fmt=formats.custom(indent=1, italic=True, font_size=9, font_color="#5F6B73"),
     )
+
+
+def _peak(sheet: PlanSheet, places: Places, figures: Figures) -> None:
+    """Highest demand, and highest need with headroom, under the baselines."""
+    formats, pools = sheet.book.formats, places.pools.hours.values()
+    slices = range(len(figures.slices))
+    for place, (label, key) in enumerate((("Peak demand", "demand"), ("Most needed, with headroom", "need"))):
+        row = _BLOCK_TOP + 7 + place
+        sheet.text(row, 6, label, fmt=formats.custom(indent=1))
+        most = max(sum(getattr(hours[slot], key) for hours in pools) for slot in slices)
+        sheet.formula(row, 8, f"=MAX({places.hourly.span(key)})", most, "int")
+        sheet.text(row, 9, "tok/s", fmt=formats.note())
 
 
 def _mix(sheet: PlanSheet, places: Places, figures: Figures, top: int) -> int:

@@ -19,16 +19,20 @@ from optimizer.milp.hour import Hour, HourResult
 from optimizer.milp.master import Cut, Master
 from optimizer.milp.menu import Menu
 from optimizer.milp.relaxed import relaxed_commitments
+from optimizer.milp.rounding import add_rounding_rows
 from optimizer.milp.solver import solver_words_on_stderr
 from optimizer.plan.plan import Decision
 
 _THREADS = 2
 #: An hour's own gap, as a share of the gap asked for; what is lost in the hours is lost in the sum.
-_HOUR_GAP_SHARE = 0.2
+_HOUR_GAP_SHARE = 0.5
 _ROUGH_GAP = 0.01
 _RELAXED_SHARE = 0.15
-_FIRST_BOX = 0.4  # of a commitment's mean price
-_BOX_FLOOR = 0.02
+#: The best commitments are evaluated once more, more exactly, for at most so many times what an evaluation took.
+_POLISH_SHARE = 1.5
+_POLISH_GAP = 1e-6
+_FIRST_BOX = 0.01  # of a commitment's mean price
+_BOX_FLOOR = 0.002
 
 
 @dataclass
@@ -52,6 +56,7 @@ def solve_by_hour(
     """
     prep = frame.prep
     constant = frame.program.constant_usd_per_day
+    add_rounding_rows(frame)
     relaxed = relaxed_commitments(frame, time_limit_s=max(deadline - time.perf_counter(), 0.0) * _RELAXED_SHARE)
     found = Found(bound=max(relaxed.bound, known_bound - constant), value=known_cost - constant)
     master = Master(frame)
@@ -63,14 +68,19 @@ def solve_by_hour(
             total = found.value + constant
             return found.value < float("inf") and (total <= 0 or (found.value - found.bound) / total <= gap)
 
+        polish_s = [0.0]
+
         def left_s() -> float:
-            return deadline - time.perf_counter()
+            """Seconds left, less what a last evaluation of the best commitments takes."""
+            return deadline - polish_s[0] - time.perf_counter()
 
         def each(run: Callable[[int], HourResult]) -> list[HourResult]:
             return list(threads.map(run, range(len(hours))))
 
-        def evaluate(lots: dict[str, int], repairs: int = 2) -> None:
-            results = each(lambda t: hours[t].with_lots(lots, hour_gap, left_s()))
+        def evaluate(lots: dict[str, int], repairs: int = 2, gap: float = hour_gap) -> None:
+            started = time.perf_counter()
+            results = each(lambda t: hours[t].with_lots(lots, gap, left_s()))
+            polish_s[0] = max(polish_s[0], _POLISH_SHARE * (time.perf_counter() - started))
             short = [t for t, result in enumerate(results) if result.value == float("inf")]
             if short:
                 # Some hours need more than these commitments: give them what they would buy themselves.
@@ -118,6 +128,9 @@ def solve_by_hour(
                 break
             prices = master.next_prices(center, box, time_limit_s=left_s())
             number += 1
+        polish_s[0] = 0.0
+        if found.parts and left_s() > 0 and not closed():
+            evaluate(found.lots, 0, _POLISH_GAP)
     return _joined(found.parts) if found.parts else None, found.bound + constant
 
 

@@ -19,6 +19,7 @@ from optimizer.milp.menu import Menu
 from optimizer.milp.menu_rows import add_menu_pool
 from optimizer.milp.prep import Prep
 from optimizer.milp.program import Key
+from optimizer.milp.rounding import add_rounding_rows
 from optimizer.milp.solver import solver_words_on_stderr
 from optimizer.plan.plan import Decision
 
@@ -50,6 +51,7 @@ class Hour:
                 add_menu_pool(self.frame, pool, (made[t],))
             else:
                 add_explicit_pool(self.frame, pool)
+        add_rounding_rows(self.frame)
         close_frame(self.frame)
         add_left_nodes(self.frame)
         program = self.frame.program

@@ -105,9 +105,9 @@ class Program:
         return self._rows[key]
 
     def column_numbers(self) -> dict[Key, int]:
-        """Position of every variable in the solver's model."""
+        """Position of the variables in the solver's model; one that is in no row and costs nothing has none."""
         position = {variable.name: i for i, variable in enumerate(self.problem.variables())}
-        return {key: position[variable.name] for key, variable in self.variables.items()}
+        return {key: position[variable.name] for key, variable in self.variables.items() if variable.name in position}
 
     def take_values(self, values: dict[Key, float]) -> None:
         """Values of a run of the solver's model that did not go through PuLP; `value` answers from them from now on."""

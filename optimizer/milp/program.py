@@ -106,7 +106,9 @@ class Program:
 
     def column_numbers(self) -> dict[Key, int]:
         """Position of the variables in the solver's model; one that is in no row and costs nothing has none."""
-        position = {variable.name: i for i, variable in enumerate(self.problem.variables())}
+        # PuLP 4 keeps unused variables and exports the others; PuLP 3 knows only those in use.
+        handed_over = getattr(self.problem, "exported_variables", self.problem.variables)()
+        position = {variable.name: i for i, variable in enumerate(handed_over)}
         return {key: position[variable.name] for key, variable in self.variables.items() if variable.name in position}
 
     def take_values(self, values: dict[Key, float]) -> None:

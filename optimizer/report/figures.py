@@ -11,7 +11,7 @@ from math import fsum
 from optimizer.candidates.option import Candidates, OperatingPoint, Option
 from optimizer.domain.case import Case
 from optimizer.domain.hardware import NodeType
-from optimizer.domain.workload import Workload
+from optimizer.domain.workload import Pool, Workload
 from optimizer.plan.index import PlanIndex, SliceKey
 from optimizer.plan.ledger import api_usd_per_mtok, gpus_of_replica, node_rates
 from optimizer.plan.plan import Commitment, Covered, Load, Overflow, Plan, Shift
@@ -262,6 +262,26 @@ class Figures:
 
     @cached_property
     def market_gpus(self) -> dict[tuple[str, bool, int], float]:
+        """GPUs taken by replicas and standing quotas, by node type, spot and slice."""
+        found = dict(self.replica_gpus)
+        for pool in self.quota_pools:
+            node_type = pool.fixed_node_type or ""
+            for place in range(len(self.weights)):
+                key = (node_type, False, place)
+                found[key] = found.get(key, 0.0) + self.quota_gpus(pool)
+        return found
+
+    @property
+    def quota_pools(self) -> tuple[Pool, ...]:
+        """Pools with a standing quota of nodes."""
+        return tuple(pool for pool in self.case.pools if pool.fixed_nodes and pool.fixed_node_type)
+
+    def quota_gpus(self, pool: Pool) -> float:
+        """GPUs of a pool's standing quota."""
+        return float(pool.fixed_nodes * self.case.node_type(pool.fixed_node_type or "").gpus_per_node)
+
+    @cached_property
+    def replica_gpus(self) -> dict[tuple[str, bool, int], float]:
         """GPUs that replicas take, by node type, spot and slice."""
         found: dict[tuple[str, bool, int], float] = {}
         for row in self.replica_rows:
@@ -281,7 +301,7 @@ class Figures:
         return fsum(usd)
 
     def market_rate(self, node_type: str, spot: bool, place: int) -> float:
-        """$ per GPU-hour that replicas take in a market, in a slice; 0 where none run."""
+        """$ per GPU-hour that is taken in a market, in a slice; 0 where none is."""
         gpus = self.market_gpus.get((node_type, spot, place), 0.0)
         return self.market_usd(node_type, spot, place) / gpus if gpus else 0.0
 
@@ -297,7 +317,7 @@ class Figures:
 
     def market_tps_per_gpu(self, node_type: str, spot: bool, place: int) -> float:
         """Goodput of a GPU that replicas take in a market in a slice; that of the day where none run."""
-        gpus = self.market_gpus.get((node_type, spot, place), 0.0)
+        gpus = self.replica_gpus.get((node_type, spot, place), 0.0)
         return self._market_tps[node_type, spot, place] / gpus if gpus else self.tps_per_gpu[node_type]
 
     @cached_property

@@ -7,6 +7,7 @@ from collections import defaultdict
 from functools import cached_property
 
 from optimizer.domain.hardware import NodeType, Site
+from optimizer.domain.workload import Pool
 from optimizer.plan.metrics import order_by
 from optimizer.plan.plan import Load
 from optimizer.report.constants import SECONDS_PER_MINUTE
@@ -254,6 +255,13 @@ class Places:
                 "rpm": SECONDS_PER_MINUTE * row.tps / tokens if tokens else 0.0,
             }[measure]
         return total
+
+    def quota_text(self, pool: Pool) -> str:
+        """GPUs of a pool's standing quota, as a formula: nodes x GPUs per node."""
+        nodes, gpus = self.inputs.pools.ref("fixed_nodes", pool.pool), self.inputs.node_types.ref(
+            "gpus_per_node", pool.fixed_node_type or ""
+        )
+        return f"{nodes}*{gpus}"
 
     def order_date(self, line: Line) -> datetime.date:
         """Last day to order the nodes of an offer."""

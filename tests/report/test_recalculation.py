@@ -13,7 +13,11 @@ from optimizer.domain.case import Case
 from optimizer.plan.ledger import price_decision
 from optimizer.report.input_tables import HEADER_ROW
 from optimizer.report.plan_book import plan_workbook_bytes
+from optimizer.run import PlanRequest, run_plan
+from optimizer.workbook.options import LoadOptions
+from tests.helpers.casebook import write_casebook
 from tests.helpers.recalc import Values, differences, edit_cells, recalculated, shown_values
+from tests.helpers.tables import small_tables
 from tests.report import plans
 
 pytestmark = pytest.mark.libreoffice
@@ -35,6 +39,17 @@ def test_twelve_pools_on_two_day_types_agree_too(tmp_path: Path) -> None:
     path = tmp_path / "many.xlsx"
     path.write_bytes(plan_workbook_bytes(plans.many(12, 2)))
     assert differences(shown_values(path), recalculated(path)) == []
+
+
+def test_the_cost_of_a_standing_quota_is_computed_too(tmp_path: Path) -> None:
+    """Two pools on one node type, one of them a quota: their shares of the nodes are formulas like all others."""
+    tables = small_tables()
+    node_type = str(tables["NodeTypes"][0]["node_type"])
+    tables["Pools"].append({"pool": "lab", "kind": "experiments", "fixed_nodes": 2, "fixed_node_type": node_type})
+    source, target = write_casebook(tmp_path / "quota.xlsx", tables), tmp_path / "plan.xlsx"
+    result = run_plan(PlanRequest(forecast=str(source), load=LoadOptions(), output=str(target), baselines=False))
+    assert result.plan is not None and any(row.pool == "lab" and row.usd_per_day > 0 for row in result.plan.ledger.pools)
+    assert differences(shown_values(target), recalculated(target)) == []
 
 
 def cell_of(path: Path, sheet: str, column: str, row_name: str) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from optimizer.report.formulas import matching
 from optimizer.report.grid import Grid
 from optimizer.report.plan_lines import Line
 from optimizer.report.sheets.cost_layout import DENOMINATORS, PART_LABELS, api_pairs, mean_ratio, node_type_usd, pair_price
+from optimizer.report.sheets.hourly_layout import market_key
 from optimizer.report.sheets.purchases import energy_text
 from optimizer.report.words import PURCHASE_LABELS
 from optimizer.report.writer import PlanSheet
@@ -230,9 +231,12 @@ def _pools(sheet: PlanSheet, places: Places, figures: Figures) -> None:
         tokens = sum(hour.mtok for hour in places.pools.hours[pool.pool])
         shared += fleet
         sheet.text(row, grid.col("pool"), pool.pool)
-        sheet.formula(
-            row, grid.col("fleet"), f"={matching(replicas.span('usd'), (replicas.span('pool'), here['pool']))}", fleet, "usd2"
-        )
+        nodes = matching(replicas.span("usd"), (replicas.span("pool"), here["pool"]))
+        if pool in figures.quota_pools:
+            hourly = places.hourly
+            rate = hourly.span(f"rate:{market_key(pool.fixed_node_type or '', False)}")
+            nodes += f"+SUMPRODUCT({hourly.span('weight')}*{rate})*{places.quota_text(pool)}"
+        sheet.formula(row, grid.col("fleet"), f"={nodes}", fleet, "usd2")
         sheet.formula(
             row, grid.col("api"), f"={matching(api_hours.span('usd_day'), (api_hours.span('pool'), here['pool']))}", api, "usd2"
         )

@@ -178,17 +178,20 @@ class _Hourly:
                 (replicas.span("day_type"), here["day_type"]),
                 (replicas.span("hour"), here["hour"]),
             ]
-            taken = replicas.span("spot_gpus" if spot else "firm_gpus")
-            sheet.formula(row, grid.col(f"gpus:{key}"), f"={matching(taken, *same)}", gpus, "n1")
+            taken = matching(replicas.span("spot_gpus" if spot else "firm_gpus"), *same)
+            quotas = "" if spot else "".join(
+                f"+{places.quota_text(pool)}" for pool in figures.quota_pools if pool.fixed_node_type == node_type
+            )
+            sheet.formula(row, grid.col(f"gpus:{key}"), f"={taken}{quotas}", gpus, "n1")
             total, on_spot = replicas.span("total"), replicas.span("spot_total")
             count = on_spot if spot else f"({total}-{on_spot})"
             running = matching(f"{count}*{replicas.span('goodput')}", *same)
             of_day = places.cost.node_types.ref("tps_per_gpu", places.node_type_row[node_type])
-            taken_here = here[f"gpus:{key}"]
+            by_replicas = taken if quotas else here[f"gpus:{key}"]
             sheet.formula(
                 row,
                 grid.col(f"tps:{key}"),
-                f"=IF({taken_here}=0,{of_day},{running}/{taken_here})",
+                f"=IF({by_replicas}=0,{of_day},{running}/{by_replicas})",
                 figures.market_tps_per_gpu(node_type, spot, place),
                 "n1",
             )

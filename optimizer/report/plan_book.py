@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from optimizer.errors import CannotWrite
 from optimizer.report.figures import Figures
 from optimizer.report.grid import cell_ref
 from optimizer.report.input_tables import InputTables, fill_input_table
@@ -75,7 +76,11 @@ def write_plan_workbook(path: Path | str, result: PlanResult, *, force: bool = F
     """
     target = Path(path)
     check_target(target, force=force)
-    replace_file(target, plan_workbook_bytes(result, target.name))
+    try:
+        content = plan_workbook_bytes(result, target.name)
+    except OSError as problem:  # long tables go through temporary files
+        raise CannotWrite(f"{target} cannot be written: no room for temporary files ({problem.strerror or problem})") from problem
+    replace_file(target, content)
     return target
 
 

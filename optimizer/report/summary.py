@@ -67,7 +67,8 @@ def _explained(result: PlanResult, currency: str) -> list[str]:
         lines += ["", "What is left out would join:"]
     for entry in joining:
         at, now = money(entry.entry_usd_per_node_h or 0.0, currency), money(entry.usd_per_node_h, currency)
-        lines.append(f"  {entry.name}: at {at} a node-hour instead of {now}")
+        more = " or more" if entry.found == "at least" else ""
+        lines.append(f"  {entry.name}: at {at}{more} a node-hour instead of {now}")
     return lines
 
 

@@ -63,6 +63,8 @@ class Hour:
             # No time to solve: PuLP only hands the model over.
             program.problem.solve(pulp.HiGHS(msg=False, timeLimit=0.0))
         self.highs: Any = program.problem.solverModel
+        if self.highs.getNumRow() != program.row_count:
+            raise SolverFailed(f"HiGHS took {self.highs.getNumRow()} of the {program.row_count} rows of an hour")
         self._solution: list[float] | None = None
 
     def at_prices(self, usd_per_lot: dict[str, float], gap: float, time_limit_s: float) -> HourResult:

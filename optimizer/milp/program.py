@@ -96,6 +96,11 @@ class Program:
         """Minimise something else (tie-breaks)."""
         self.problem.setObjective(pulp.lpSum([coefficient * variable for coefficient, variable in terms]))
 
+    @property
+    def row_count(self) -> int:
+        """Rows that were added, those that hold by themselves left out."""
+        return self._added
+
     def has_row(self, key: Key) -> bool:
         """True where a row with that key was added."""
         return key in self._rows

@@ -28,6 +28,7 @@ from optimizer.plan.plan import Decision, SolveOutcome, SolverInfo, Status
 _TIE_BREAK_ITERATIONS = 2_000
 _TIE_BREAK_NODES = 300
 _TIE_BREAK_COST = 1e-9
+_NEXT_TO_NOTHING = 1e-3
 #: A menu with more lines than this is written out in full instead.
 _MANY_LINES = 6_000
 #: A program with more whole variables is given to the solver at once for a share of the time only; then hours are solved apart
@@ -167,7 +168,7 @@ def _fewest_offers(
         return decision, cost
     program = frame.program
     budget = cost - program.constant_usd_per_day
-    scale = budget if budget > 0 else 1.0
+    scale = budget if budget > _NEXT_TO_NOTHING else 1.0  # a tiny one would make coefficients that no solver takes
     terms: list[Term] = []
     most_nodes = 1.0
     for offer in frame.prep.offers:
@@ -182,7 +183,8 @@ def _fewest_offers(
         (offer.lot_nodes / (2 * most_nodes), program.variables[("lots", offer.offer)])
         for offer in frame.prep.offers if offer.is_held
     )
-    program.add_row(("best_cost",), [(c / scale, v) for c, v in program.cost_terms], "<=", budget / scale + _TIE_BREAK_COST)
+    most = max(budget, 0.0) / scale + _TIE_BREAK_COST
+    program.add_row(("best_cost",), [(c / scale, v) for c, v in program.cost_terms], "<=", most)
     program.close_with([*terms, *lots])
     solved = solve(program, gap=0.0, time_limit_s=time_left_s, max_nodes=_TIE_BREAK_NODES)
     if solved.objective is None:

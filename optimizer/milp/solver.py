@@ -102,11 +102,13 @@ def solve(
         engine.watch = watch
     started = time.perf_counter()
     with solver_words_on_stderr(), contextlib.suppress(KeyError, IndexError):
-        # PuLP 3.3.2 has no name for a node limit and raises KeyError after it has stored the values; and IndexError where HiGHS
-        # gives no row values, as it may for an infeasible program. What HiGHS says is read below, whatever PuLP made of it.
+        # PuLP 3.3.2 has no name for a node limit and raises KeyError after it has stored the values; both raise IndexError where
+        # HiGHS holds fewer rows than the program, which is looked at next.
         program.problem.solve(engine)
     seconds = time.perf_counter() - started
     highs = program.problem.solverModel
+    if highs.getNumRow() != program.row_count:
+        raise SolverFailed(f"HiGHS took {highs.getNumRow()} of the program's {program.row_count} rows")
     status = highs.getModelStatus().name
     info = highs.getInfo()
     has_solution = int(info.primal_solution_status) == 2  # kSolutionStatusFeasible

@@ -10,13 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from optimizer.candidates.offers import nodes_per_rack
 from optimizer.candidates.option import Option
 from optimizer.domain.hardware import Site
 from optimizer.domain.market import Offer
 from optimizer.milp.bounds import nodes_bound
 from optimizer.milp.prep import Prep
 from optimizer.milp.program import Key, Program, Term
-from optimizer.units import DAYS_PER_MONTH, floor_hedged, upfront_usd_per_day
+from optimizer.plan.ledger import node_rates
 
 Place = tuple[str, str]
 
@@ -86,34 +87,9 @@ class Frame:
         return [(1.0, self.program.variables[("used", offer.offer, t)])]
 
 
-def site_of(prep: Prep, offer: Offer) -> Site | None:
-    """The site of an offer, None for clouds."""
-    return prep.case.site(offer.site) if offer.site else None
-
-
-def use_usd_per_h(prep: Prep, offer: Offer) -> float:
-    """What one node used for one hour costs: use price / effective share, and energy at a site."""
-    usd = offer.used_usd_per_node_h / offer.effective_frac
-    site = site_of(prep, offer)
-    if site is not None and site.usd_per_kwh:
-        usd += (prep.case.node_type(offer.node_type).node_kw or 0.0) * (site.pue or 1.0) * site.usd_per_kwh
-    return usd
-
-
 def use_costs(prep: Prep, offer: Offer) -> bool:
     """True where using a node costs something, so that the nodes used must be decided hour by hour."""
-    return use_usd_per_h(prep, offer) > 0
-
-
-def hold_usd_per_day(prep: Prep, offer: Offer) -> float:
-    """What one node held costs per average day: held price in its hours, upfront over the term, and kW rent at a site."""
-    usd = offer.held_usd_per_node_h * len(offer.hours)
-    if offer.upfront_usd_per_node and offer.term_months:
-        usd += upfront_usd_per_day(offer.upfront_usd_per_node, offer.term_months)
-    site = site_of(prep, offer)
-    if site is not None and site.usd_per_kw_month:
-        usd += (prep.case.node_type(offer.node_type).node_kw or 0.0) * site.usd_per_kw_month / DAYS_PER_MONTH
-    return usd
+    return node_rates(prep.case, offer).using_per_h > 0
 
 
 def build_frame(prep: Prep, *, holding: bool = True) -> Frame:
@@ -143,7 +119,7 @@ def add_held(frame: Frame, offer: Offer, bound: int, *, holding: bool) -> None:
         most = min(most, offer.max_nodes // offer.lot_nodes)
     lots = program.add_variable(("lots", offer.offer), up=most, integer=True)
     if holding:
-        usd_per_day = hold_usd_per_day(prep, offer)
+        usd_per_day = node_rates(prep.case, offer).holding_per_day
         program.add_cost(usd_per_day * offer.lot_nodes, lots)
         program.add_constant_cost(usd_per_day * existing)
     if holding and offer.min_nodes > 0:
@@ -156,7 +132,7 @@ def add_held(frame: Frame, offer: Offer, bound: int, *, holding: bool) -> None:
     for t, group in enumerate(prep.groups):
         if group.hour in offer.hours:
             used = program.add_variable(("used", offer.offer, t), up=most * offer.lot_nodes + existing, integer=True)
-            program.add_cost(use_usd_per_h(prep, offer) * group.weight, used)
+            program.add_cost(node_rates(prep.case, offer).using_per_h * group.weight, used)
             program.add_row(("used_held", offer.offer, t), [(1.0, used), (-float(offer.lot_nodes), lots)], "<=", float(existing))
 
 
@@ -169,7 +145,7 @@ def _add_elastic(frame: Frame, offer: Offer, bound: int) -> None:
     for t, group in enumerate(frame.prep.groups):
         if group.hour in offer.hours:
             used = frame.program.add_variable(("used", offer.offer, t), up=most, integer=True)
-            frame.program.add_cost(use_usd_per_h(frame.prep, offer) * group.weight, used)
+            frame.program.add_cost(node_rates(frame.prep.case, offer).using_per_h * group.weight, used)
 
 
 def _add_overflow(frame: Frame) -> None:
@@ -265,16 +241,6 @@ def add_sites(frame: Frame) -> None:
         _add_site(frame, site)
 
 
-def nodes_per_rack(site: Site, node_kw: float) -> int | None:
-    """min(slots per rack, floor(kW per rack / kW per node)) over what is stated; None = no limit."""
-    limits = []
-    if site.slots_per_rack is not None:
-        limits.append(site.slots_per_rack)
-    if site.kw_per_rack is not None and node_kw > 0:
-        limits.append(floor_hedged(site.kw_per_rack / node_kw))
-    return min(limits) if limits else None
-
-
 def _add_site(frame: Frame, site: Site) -> None:
     """Racks hold one node type each; total_kw bounds the facility power of all nodes held."""
     program, prep = frame.program, frame.prep
@@ -283,7 +249,7 @@ def _add_site(frame: Frame, site: Site) -> None:
         return
     rack_terms: list[Term] = []
     for node_type in dict.fromkeys(offer.node_type for offer in held):
-        per_rack = nodes_per_rack(site, prep.case.node_type(node_type).node_kw or 0.0)
+        per_rack = nodes_per_rack(site, prep.case.node_type(node_type))
         nodes, existing = _held_nodes(frame, [offer for offer in held if offer.node_type == node_type])
         if per_rack == 0:
             program.add_row(("no_rack", site.site, node_type), nodes, "<=", -existing)

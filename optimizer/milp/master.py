@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 import pulp
 
 from optimizer.milp.bounds import nodes_bound
-from optimizer.milp.frame import Frame, add_held, add_sites, hold_usd_per_day
+from optimizer.milp.frame import Frame, add_held, add_sites
 from optimizer.milp.program import Program, Term
 from optimizer.milp.solver import solve, solver_words_on_stderr
+from optimizer.plan.ledger import node_rates
 
 #: Programs of commitments alone are solved in no time; this only keeps a fault from hanging.
 _SMALL_S = 10.0
@@ -34,7 +35,9 @@ class Master:
         self.cuts: list[Cut] = []
         self._bounds = {row.node_type: nodes_bound(self.prep, row.node_type) for row in self.prep.node_types}
         self._price = {
-            offer.offer: hold_usd_per_day(frame.prep, offer) * offer.lot_nodes for offer in frame.prep.offers if offer.is_held
+            offer.offer: node_rates(frame.prep.case, offer).holding_per_day * offer.lot_nodes
+            for offer in frame.prep.offers
+            if offer.is_held
         }
 
     def holding(self, lots: dict[str, int]) -> float:

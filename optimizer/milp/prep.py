@@ -15,6 +15,7 @@ from optimizer.domain.case import Case
 from optimizer.domain.hardware import NodeType
 from optimizer.domain.market import ApiPrice, Offer
 from optimizer.domain.workload import Pool, Workload
+from optimizer.plan.ledger import api_usd_per_mtok
 from optimizer.units import HOURS_PER_DAY, ceil_hedged, usd_per_h_of_tps
 
 
@@ -272,10 +273,9 @@ def _serve_max(workload: Workload, day_type: str, hour: int) -> float:
 
 
 def api_terms(api: ApiPrice, workload: Workload, day_type: str, hour: int) -> ApiTerms:
-    """Price and limit use of one output tok/s of overflow (INPUTS: output + i x ((1 - hit) x input + hit x cached price))."""
+    """Price and limit use of one output tok/s of overflow."""
     ratio = workload.input_per_output(day_type, hour) or 0.0
-    hit = workload.prefix_hit_frac
-    usd_per_mtok = api.output_usd_per_mtok + ratio * ((1 - hit) * api.input_usd_per_mtok + hit * api.cached_input_usd_per_mtok)
+    usd_per_mtok = api_usd_per_mtok(api, workload, day_type, hour)
     rpm_per_tps = 60.0 / workload.output_tokens if api.max_rpm is not None and workload.output_tokens else 0.0
     return ApiTerms(api.api, usd_per_h_of_tps(usd_per_mtok), ratio, rpm_per_tps)
 

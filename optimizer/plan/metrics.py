@@ -6,9 +6,9 @@ import datetime
 import math
 from collections import defaultdict
 
+from optimizer.candidates.offers import nodes_per_rack
 from optimizer.candidates.option import Candidates
 from optimizer.domain.case import Case
-from optimizer.domain.hardware import NodeType, Site
 from optimizer.domain.market import Offer
 from optimizer.plan.audit_badday import replay_bad_days
 from optimizer.plan.index import PlanIndex
@@ -25,7 +25,7 @@ from optimizer.plan.plan import (
     SolveOutcome,
     UsdPerMtok,
 )
-from optimizer.units import DAYS_PER_WEEK, ceil_hedged, floor_hedged, mtok_per_hour
+from optimizer.units import DAYS_PER_WEEK, ceil_hedged, mtok_per_hour
 
 #: A bound above the cost by less than this share of it is rounding in the solver, not a contradiction: the gap is then 0.
 GAP_NOISE_REL = 1e-6
@@ -194,16 +194,6 @@ def purchases(case: Case, decision: Decision, ledger: CostLedger) -> tuple[Purch
             )
         )
     return tuple(lines)
-
-
-def nodes_per_rack(site: Site, node_type: NodeType) -> int | None:
-    """min(slots_per_rack, floor(kw_per_rack / node_kw)) over what is stated; None where neither binds."""
-    limits = []
-    if site.slots_per_rack is not None:
-        limits.append(site.slots_per_rack)
-    if site.kw_per_rack is not None and node_type.node_kw:
-        limits.append(floor_hedged(site.kw_per_rack / node_type.node_kw))
-    return min(limits) if limits else None
 
 
 def site_uses(case: Case, decision: Decision) -> tuple[SiteUse, ...]:

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from optimizer.candidates.codes import RejectionCode
+from optimizer.candidates.offers import nodes_per_rack
 from optimizer.candidates.option import Candidates
 from optimizer.domain.case import Case
 from optimizer.domain.hardware import Site
 from optimizer.domain.market import ApiPrice, Offer
-from optimizer.plan.metrics import nodes_per_rack
 from optimizer.plan.plan import Decision
 from optimizer.studies.wording import number
 from optimizer.units import SECONDS_PER_MINUTE, floor_hedged

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from optimizer.candidates.offers import nodes_per_rack
 from optimizer.domain.hardware import NodeType, Site
-from optimizer.plan.metrics import nodes_per_rack
 from optimizer.report.constants import TOLERANCE
 from optimizer.report.figures import Figures
 from optimizer.report.formulas import round_up

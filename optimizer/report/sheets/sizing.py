@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from optimizer.candidates.offers import nodes_per_rack
 from optimizer.candidates.option import Option
 from optimizer.domain.hardware import NodeType, Site
 from optimizer.domain.workload import Pool
-from optimizer.plan.metrics import nodes_per_rack
 from optimizer.report.constants import CURVE_POINTS, UTILISATIONS
 from optimizer.report.figures import Figures, mtok
 from optimizer.report.formulas import round_up

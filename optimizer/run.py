@@ -109,7 +109,7 @@ def run_plan(request: PlanRequest) -> PlanResult:
     outcome = solve_case(case, candidates, solver=request.solver, watch=request.watch)
     run = replace(run, start_date=case.policy.start_date, inputs=case.inputs, solver=outcome.solver)
     if outcome.decision is None:
-        limits = explain(case, candidates) if outcome.status == "infeasible" else ()
+        limits = explain(case, candidates, solver=request.solver) if outcome.status == "infeasible" else ()
         return PlanResult(
             status=outcome.status, run=run, case=case, candidates=candidates, warnings=warnings, infeasible=limits,
             bound_usd_per_day=outcome.bound_usd_per_day,
@@ -144,13 +144,13 @@ def _priced(
     )
     if not audit.ok:
         raise AuditFailed(audit.violations)
-    baselines = solve_baselines(case, candidates) if request.baselines else Baselines()
+    baselines = solve_baselines(case, candidates, solver=request.solver) if request.baselines else Baselines()
     plan = price_plan(case, candidates, outcome, baselines)
     explanation = None
     if request.explain:
         from optimizer.studies.explanation import explain_plan
 
-        explanation = explain_plan(case, candidates, plan, budget_s=case.policy.time_limit_s)
+        explanation = explain_plan(case, candidates, plan, budget_s=case.policy.time_limit_s, solver=request.solver)
     return PlanResult(
         status=plan.status, run=run, case=case, candidates=candidates, plan=plan, audit=audit,
         warnings=(*warnings, *plan_warnings(case, candidates, plan)), explanation=explanation,

@@ -62,17 +62,17 @@ def solve_case(
     decision = extract(frame, pool_menus) if solved.objective is not None else None
     cost = price_decision(case, candidates, decision).total if decision is not None else float("inf")
     bound = _bound(frame, solved, cost)
-    if solved.status != "optimal" and apart:
+    if solved.status != "optimal" and apart and not solved.stopped:
         first = (decision, cost, bound)
         decision, cost, bound = _by_hour(case, candidates, frame, pool_menus, first, gap, started + limit_s)
     if decision is None:
-        return _outcome("no_plan", None, None, bound if bound > 0 else None, started, solver)
+        return _outcome("no_plan", None, None, bound if bound > 0 else None, started, solver, stopped=solved.stopped)
     closed = solved.status == "optimal" or _is_closed(cost, bound, gap)
     if closed and tie_break and solver.casefold() == HIGHS.casefold() and solved.iterations <= _TIE_BREAK_ITERATIONS:
         left_s = limit_s - (time.perf_counter() - started)
         decision, cost = _fewest_offers(case, candidates, frame, pool_menus, decision, cost, left_s)
         bound = min(bound, cost)
-    return _outcome("optimal" if closed else "gap_open", decision, cost, bound, started, solver)
+    return _outcome("optimal" if closed else "gap_open", decision, cost, bound, started, solver, stopped=solved.stopped)
 
 
 def _with_constant(watch: Watch, frame: Frame) -> Watch:
@@ -125,7 +125,7 @@ def build(case: Case, candidates: Candidates) -> tuple[Frame, dict[str, tuple[Me
     for pool in prep.pools:
         made = None
         if pool.pool.pool in with_menus:
-            made = pair_menus(pool, steps) if len(pool.workloads) == 2 else menus(pool, steps)
+            made = pair_menus(pool, steps) if len(pool.workloads) == 2 or pool.pool.is_auto else menus(pool, steps)
         if made is None or sum(len(menu.lines) for menu in made) > _MANY_LINES:
             add_explicit_pool(frame, pool)
         else:
@@ -145,7 +145,8 @@ def _bound(frame: Frame, solved: Solved, cost: float) -> float:
 
 
 def _outcome(
-    status: str, decision: Decision | None, cost: float | None, bound: float | None, started: float, solver: str
+    status: str, decision: Decision | None, cost: float | None, bound: float | None, started: float, solver: str, *,
+    stopped: bool = False,
 ) -> SolveOutcome:
     names: dict[str, Status] = {
         "optimal": "optimal", "gap_open": "gap_open", "no_plan": "no_plan", "infeasible": "infeasible",
@@ -154,7 +155,7 @@ def _outcome(
         status=names[status], decision=decision, cost_usd_per_day=cost, bound_usd_per_day=bound,
         solver=SolverInfo(
             name=solver, version=solver_version() if solver.casefold() == HIGHS.casefold() else "",
-            seconds=time.perf_counter() - started, pulp=pulp_version(),
+            seconds=time.perf_counter() - started, pulp=pulp_version(), stopped=stopped,
         ),
     )
 

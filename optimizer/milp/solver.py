@@ -34,7 +34,7 @@ class Solved:
     """What one run gave. status: optimal (gap closed), gap_open, no_plan or infeasible.
 
     objective, bound: of the ledger without constants, None where there is none. iterations: simplex iterations, the same on every
-    run of the same program, and so a measure of its hardness that does not depend on the machine.
+    run of the same program, and so a measure of its hardness that does not depend on the machine. stopped: by Ctrl-C.
     """
 
     status: str
@@ -42,6 +42,7 @@ class Solved:
     bound: float | None
     seconds: float
     iterations: int = 0
+    stopped: bool = False
 
 
 def solver_version() -> str:
@@ -122,7 +123,8 @@ def solve(
         value = objective if objective is not None else 0.0
         return Solved("optimal", value, bound if bound is not None else value, seconds, iterations)
     if status in ("kTimeLimit", "kSolutionLimit", "kIterationLimit", "kInterrupt"):
-        return Solved("gap_open" if has_solution else "no_plan", objective, bound, seconds, iterations)
+        stopped = status == "kInterrupt"
+        return Solved("gap_open" if has_solution else "no_plan", objective, bound, seconds, iterations, stopped)
     raise SolverFailed(f"HiGHS ended with {status}")
 
 

@@ -104,12 +104,13 @@ class Decision(Frozen):
 
 
 class SolverInfo(Frozen):
-    """Which solver ran, for how long (wall seconds), under which PuLP."""
+    """Which solver ran, for how long (wall seconds), under which PuLP. stopped: a user ended the search (Ctrl-C)."""
 
     name: str
     version: str
     seconds: float
     pulp: str
+    stopped: bool = False
 
 
 class SolveOutcome(Frozen):

@@ -36,10 +36,11 @@ from optimizer.report.sheets.decisions import (
 )
 from optimizer.report.sheets.hourly_layout import HOURLY, HOURLY_TOP, NODES_USED
 from optimizer.report.sheets.hours import REPLICAS, REPLICAS_COLS
-from optimizer.report.sheets.log import CLAIMED, LOG
+from optimizer.report.sheets.log import CLAIMED, LOG, STATUS_ROW
 from optimizer.report.sheets.purchases import COMMITMENTS_COLS, PURCHASES, PURCHASES_COLS, PURCHASES_TOP
 from optimizer.report.sheets.slices import TABLE_TOP
 from optimizer.report.sheets.summary import SUMMARY, baseline_cells
+from optimizer.report.words import STOPPED
 
 _CODE = "PLAN_CELL"
 _FIX = "Take the workbook as it was written, or plan again."
@@ -48,12 +49,16 @@ _MAY_BE_MISSING = frozenset({SHIFTS, COVERED})
 
 @dataclass
 class StoredPlan:
-    """What a plan workbook says. cost, bound, gap: as proven; None where the cell holds no number."""
+    """What a plan workbook says. cost, bound, gap: as proven; None where the cell holds no number.
+
+    stopped: a user ended the search.
+    """
 
     decision: Decision
     cost_usd_per_day: float | None
     bound_usd_per_day: float | None
     gap_frac: float | None
+    stopped: bool
     baselines: Baselines
     problems: list[Problem] = field(default_factory=list)
 
@@ -131,8 +136,9 @@ def read_plan(book: Any, file: str, case: Case) -> StoredPlan:
         claims[key] = reader.number(LOG, row, 1)
         if claims[key] is None:
             reader.note(LOG, row, 1, f"holds {reader.value(LOG, row, 1)!r}, where the {key} of the plan was written.")
+    stopped = STOPPED in str(reader.value(LOG, STATUS_ROW, 1))
     baselines = {key: reader.number(SUMMARY, *cell) for key, cell in baseline_cells().items()}
-    return StoredPlan(decision, claims["cost"], claims["bound"], claims["gap"], Baselines(**baselines), reader.problems)
+    return StoredPlan(decision, claims["cost"], claims["bound"], claims["gap"], stopped, Baselines(**baselines), reader.problems)
 
 
 def false_checks(book: Any) -> list[tuple[str, str]]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from optimizer.plan.plan import Plan
 from optimizer.report.result import PlanResult
 from optimizer.report.words import (
+    LP_NOTE,
     PURCHASE_LABELS,
     compare_baselines,
     group_warnings,
@@ -15,6 +17,10 @@ from optimizer.report.words import (
     status_words,
     within_words,
 )
+
+if TYPE_CHECKING:
+    from optimizer.studies.entry import EntryPrice
+    from optimizer.studies.worth import Worth
 
 #: So many other warnings are named besides those that belong on the first page; the rest is counted.
 OTHER_WARNINGS_SHOWN = 3
@@ -26,7 +32,7 @@ def summary_lines(result: PlanResult) -> list[str]:
         return _without_plan(result)
     plan = result.plan
     currency = result.case.policy.currency if result.case else "USD"
-    lines = [status_words(plan.status, plan.gap_frac), ""]
+    lines = [status_words(plan.status, plan.gap_frac, stopped=plan.solver.stopped), ""]
     lines += _mix(plan, currency)
     lines += ["", f"{money(plan.cost.total, currency)}/day, {within_words(plan, currency)}"]
     lines += _per_mtok(plan, currency)
@@ -55,21 +61,32 @@ def _explained(result: PlanResult, currency: str) -> list[str]:
     if explanation is None:
         return []
     lines = []
-    tables = (("One more unit of a limit:", explanation.worth), ("Without a rule of headroom:", explanation.headroom))
+    tables: tuple[tuple[str, tuple[Worth, ...]], ...] = (
+        ("One more unit of a limit:", explanation.worth), ("Without a rule of headroom:", explanation.headroom),
+    )
     for heading, rows in tables:
         if rows:
             lines += ["", heading]
         for row in rows:
             change = row.found if row.usd_per_day is None else _change(row.usd_per_day, currency)
-            lines.append(f"  {row.words}: {change}")
-    joining = [row for row in explanation.entry if row.entry_usd_per_node_h is not None]
+            lines.append(f"  {row.words}: {change}{_by_lp(row)}")
+    joining = [row for row in explanation.entry if row.entry_usd_per_node_h]
     if joining:
         lines += ["", "What is left out would join:"]
     for entry in joining:
         at, now = money(entry.entry_usd_per_node_h or 0.0, currency), money(entry.usd_per_node_h, currency)
         more = " or more" if entry.found == "at least" else ""
-        lines.append(f"  {entry.name}: at {at}{more} a node-hour instead of {now}")
+        lines.append(f"  {entry.name}: at {at}{more} a node-hour instead of {now}{_by_lp(entry)}")
+    told: list[Worth | EntryPrice] = [*explanation.worth, *explanation.headroom, *explanation.entry]
+    if any(_by_lp(row) for row in told):
+        lines += ["", LP_NOTE]
     return lines
+
+
+def _by_lp(row: Worth | EntryPrice) -> str:
+    from optimizer.studies.lp import LP_PRICE
+
+    return f" ({LP_PRICE})" if row.found == LP_PRICE else ""
 
 
 def _change(usd_per_day: float, currency: str) -> str:
@@ -79,9 +96,11 @@ def _change(usd_per_day: float, currency: str) -> str:
 
 
 def _without_plan(result: PlanResult) -> list[str]:
-    lines = [status_words(result.status)]
+    stopped = result.run.solver is not None and result.run.solver.stopped
+    lines = [status_words(result.status, stopped=stopped)]
     if result.status == "no_plan" and result.bound_usd_per_day is not None:
-        lines.append(f"No plan can cost less than {money(result.bound_usd_per_day)}/day. Raise --time-limit.")
+        longer = "Give it more time." if stopped else "Raise --time-limit."
+        lines.append(f"No plan can cost less than {money(result.bound_usd_per_day)}/day. {longer}")
     for row in result.infeasible:
         at = [part for part in (row.pool, row.site, row.day_type) if part]
         if row.hour is not None:

@@ -193,7 +193,8 @@ def _rewritten(look: _Look, cost: float, *, values: bool) -> list[Difference]:
     status: Status = "gap_open" if (stored.gap_frac or 0.0) > look.case.policy.gap else "optimal"
     outcome = SolveOutcome(
         status=status, decision=stored.decision, cost_usd_per_day=cost,
-        bound_usd_per_day=cost if stored.bound_usd_per_day is None else stored.bound_usd_per_day, solver=_NO_SOLVER,
+        bound_usd_per_day=cost if stored.bound_usd_per_day is None else stored.bound_usd_per_day,
+        solver=_NO_SOLVER.model_copy(update={"stopped": stored.stopped}),
     )
     plan = price_plan(look.case, look.candidates, outcome, stored.baselines)
     result = PlanResult(

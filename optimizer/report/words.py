@@ -25,6 +25,15 @@ BASELINE_LABELS = {
     "reserved_at_trough": "Reserve the trough, rest on demand",
 }
 
+#: What an LP price is, wherever one is shown.
+LP_NOTE = (
+    "LP price: what the change is worth in the program without whole numbers, for small changes; no proof. Its rows were not "
+    "solved again, as the program is too large for that or the time ran out."
+)
+
+#: How a search ended that Ctrl-C ended.
+STOPPED = "Stopped by the user"
+
 #: Warnings that a reader of the first page must know, most serious first.
 FIRST_PAGE_CODES = (
     "GOODPUT_ESTIMATED",
@@ -73,14 +82,19 @@ def count(number: float, noun: str, plural: str = "") -> str:
     return f"{shown} {noun if number == 1 else plural or noun + 's'}"
 
 
-def status_words(status: Status, gap: float | None = None) -> str:
-    """The status as a sentence. Reaching the time limit is never called optimal."""
+def status_words(status: Status, gap: float | None = None, *, stopped: bool = False) -> str:
+    """The status as a sentence. A search that ended early is never called optimal. stopped: a user ended it, not the time limit.
+
+    >>> status_words("gap_open", 0.25, stopped=True)
+    'Stopped by the user: a plan that works, but a plan up to 25 % cheaper may exist.'
+    """
+    ended = STOPPED if stopped else "Time limit reached"
     if status == "optimal":
         return f"Proven: no plan is cheaper by more than {percent(gap)}." if gap else "Proven: no plan is cheaper."
     if status == "gap_open":
-        return f"Time limit reached: a plan that works, but a plan up to {percent(gap or 0.0)} cheaper may exist."
+        return f"{ended}: a plan that works, but a plan up to {percent(gap or 0.0)} cheaper may exist."
     if status == "no_plan":
-        return "Time limit reached before any plan was found; nothing was written."
+        return f"{ended} before any plan was found; nothing was written."
     if status == "infeasible":
         return "No plan meets every limit."
     return "The input was refused."

@@ -13,26 +13,29 @@ from optimizer.domain.hours import ALL_DAY
 from optimizer.domain.market import Existing, Offer
 from optimizer.domain.workload import DayType, DemandDay
 from optimizer.milp.solve import solve_case
+from optimizer.milp.solver import HIGHS
 from optimizer.plan.plan import Baselines, Decision
 from optimizer.units import HOURS_PER_DAY
 
 GAP = 0.01
 
 
-def solve_baselines(case: Case, candidates: Candidates, *, time_limit_s: float | None = None) -> Baselines:
+def solve_baselines(
+    case: Case, candidates: Candidates, *, time_limit_s: float | None = None, solver: str = HIGHS
+) -> Baselines:
     """All four baselines in $/day; None = impossible under the rules, or not found within the time limit (each its own)."""
     limit_s = case.policy.time_limit_s if time_limit_s is None else time_limit_s
     no_fleet = candidates.model_copy(update={"options": (), "offers": _offers(case, candidates)})
     return Baselines(
-        all_api=_cost(_ignoring_api_max(case), no_fleet, limit_s),
-        all_on_demand=_cost(case, _choosing(case, candidates, lambda offer: not offer.is_held), limit_s),
-        reserved_at_peak=_cost(case, _choosing(case, candidates, lambda offer: offer.is_held), limit_s),
-        reserved_at_trough=_reserved_at_trough(case, candidates, limit_s),
+        all_api=_cost(_ignoring_api_max(case), no_fleet, limit_s, solver),
+        all_on_demand=_cost(case, _choosing(case, candidates, lambda offer: not offer.is_held), limit_s, solver),
+        reserved_at_peak=_cost(case, _choosing(case, candidates, lambda offer: offer.is_held), limit_s, solver),
+        reserved_at_trough=_reserved_at_trough(case, candidates, limit_s, solver),
     )
 
 
-def _cost(case: Case, candidates: Candidates, limit_s: float) -> float | None:
-    return solve_case(case, candidates, gap=GAP, time_limit_s=limit_s, tie_break=False).cost_usd_per_day
+def _cost(case: Case, candidates: Candidates, limit_s: float, solver: str) -> float | None:
+    return solve_case(case, candidates, gap=GAP, time_limit_s=limit_s, tie_break=False, solver=solver).cost_usd_per_day
 
 
 def _choosing(case: Case, candidates: Candidates, wanted: Callable[[Offer], bool]) -> Candidates:
@@ -63,12 +66,12 @@ def _without_api(case: Case) -> Case:
     return case.model_copy(update={"workloads": tuple(workload.model_copy(update={"api": ()}) for workload in case.workloads)})
 
 
-def _reserved_at_trough(case: Case, candidates: Candidates, limit_s: float) -> float | None:
+def _reserved_at_trough(case: Case, candidates: Candidates, limit_s: float, solver: str) -> float | None:
     """Held nodes as the hour of least demand alone would have them; the rest on demand, no spot and no API."""
     fleet_only = _without_api(case)
     trough = solve_case(
         _trough_case(fleet_only), _choosing(case, candidates, lambda offer: offer.is_held), gap=GAP, time_limit_s=limit_s,
-        tie_break=False,
+        tie_break=False, solver=solver,
     )
     if trough.decision is None:
         return None
@@ -78,7 +81,7 @@ def _reserved_at_trough(case: Case, candidates: Candidates, limit_s: float) -> f
         for offer in candidates.offers
         if offer.is_held or offer.purchase == "on_demand"
     )
-    return _cost(committed, candidates.model_copy(update={"offers": offers}), limit_s)
+    return _cost(committed, candidates.model_copy(update={"offers": offers}), limit_s, solver)
 
 
 def _trough_case(case: Case) -> Case:

@@ -1,4 +1,4 @@
-"""At which price an offer or a GPU generation that the plan leaves out would join it, by true re-solves.
+"""At which price an offer or a GPU generation that the plan leaves out would join it, by true re-solves, else by LP price.
 
 A plan that uses the offers in question costs rest + f x paid, where paid is what they cost at list price and f scales it. The
 highest f at which such a plan costs no more than the best one without is the largest (cost - rest) / paid over all plans. It is
@@ -17,6 +17,7 @@ from optimizer.domain.market import Offer
 from optimizer.plan.ledger import build_ledger, node_rates
 from optimizer.plan.plan import Decision
 from optimizer.studies.limits import changed
+from optimizer.studies.lp import EXACT_SHARE, LP_PRICE, LpPrices
 from optimizer.studies.resolve import Clock, Reference, resolve
 
 _ROUNDS = 12
@@ -24,9 +25,10 @@ _FIRST_FACTOR = 0.5
 _SAME_FACTOR = 1e-6
 _CLOSE = 0.01
 _SCALED_PARTS = frozenset({"held", "used", "upfront"})
+_UNKNOWN = frozenset({"not computed: time", "below the proof's tolerance"})
 
 
-Entry = Literal["re-solved", "at least", "at no price", "below the proof's tolerance", "not computed: time"]
+Entry = Literal["re-solved", "LP price", "at least", "at no price", "below the proof's tolerance", "not computed: time"]
 
 
 class EntryPrice(Frozen):
@@ -35,8 +37,9 @@ class EntryPrice(Frozen):
     usd_per_node_h: list price now, upfront spread; of a GPU that of its cheapest offer per GPU. factor: share of all list prices
     of it at which it joins, entry_usd_per_node_h = factor x list price; a plan that costs no more than the best is known there.
     most_factor: proven to stay out above this. found: `re-solved` (the two agree to 1 %); `at least` (it joins at factor, and the
-    proof does not rule out that it does up to most_factor); `at no price` (proven: only for free, if at all); `below the
-    proof's tolerance` (no plan with it was found; above most_factor there is none); `not computed: time`.
+    proof does not rule out that it does up to most_factor); `at no price` (proven: only for free, if at all); `LP price` (where
+    the relaxation would take it, see `lp`: 0 = at no price, 1 = at list price already; no proof); `below the proof's tolerance`
+    (no plan with it was found; above most_factor there is none); `not computed: time`.
     """
 
     kind: Literal["offer", "gpu"]
@@ -58,14 +61,27 @@ def list_price(case: Case, offer: Offer) -> float:
 
 
 def entry_prices(
-    case: Case, candidates: Candidates, decision: Decision, reference: Reference, clock: Clock
+    case: Case, candidates: Candidates, decision: Decision, reference: Reference, clock: Clock, lp: LpPrices | None = None
 ) -> tuple[EntryPrice, ...]:
     """GPU generations first, then offers, cheapest per GPU first. Only what could be bought: offers of `candidates`."""
     rows = list(_unused(case, candidates, decision))
-    return tuple(
-        _found(case, candidates, row, reference, clock, len(rows) - place) if not clock.over else row
+    prices = LpPrices(case) if lp is None else lp
+    exact = clock.at_most(clock.left_s * EXACT_SHARE)
+    found = [
+        _found(case, candidates, row, reference, exact, len(rows) - place) if not exact.over and not prices.is_hard else row
         for place, row in enumerate(rows)
-    )
+    ]
+    return tuple(_lp_priced(row, prices, clock) if row.found in _UNKNOWN else row for row in found)
+
+
+def _lp_priced(row: EntryPrice, prices: LpPrices, clock: Clock) -> EntryPrice:
+    """The row with its LP price, where re-solves gave no figure."""
+    factor = prices.entry_factor(row.offers, clock)
+    if factor is None:
+        return row
+    return row.model_copy(update={
+        "factor": factor, "entry_usd_per_node_h": factor * row.usd_per_node_h, "found": LP_PRICE,
+    })
 
 
 def _unused(case: Case, candidates: Candidates, decision: Decision) -> Iterator[EntryPrice]:
@@ -135,7 +151,9 @@ def _found(
     for _ in range(_ROUNDS):
         if clock.over:
             break
-        solved = resolve(_scaled(case, names, factor), gap=reference.gap, time_limit_s=clock.share(rows_left))
+        solved = resolve(
+            _scaled(case, names, factor), gap=reference.gap, time_limit_s=clock.share(rows_left), solver=clock.solver
+        )
         if solved is None or solved.decision is None:
             break
         if least_paid > 0:

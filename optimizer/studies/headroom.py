@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from optimizer.domain.case import Case
 from optimizer.studies.limits_service import service_limits
+from optimizer.studies.lp import LpPrices
 from optimizer.studies.resolve import Clock, Reference
 from optimizer.studies.worth import Worth, price_changes
 
 
-def cost_of_headroom(case: Case, reference: Reference, clock: Clock) -> tuple[Worth, ...]:
+def cost_of_headroom(case: Case, reference: Reference, clock: Clock, lp: LpPrices | None = None) -> tuple[Worth, ...]:
     """Each bad day dropped, occupancy and burst factor at 1, rollout surge, live minimum and look-ahead at 0, one at a time.
 
     usd_per_day of a row is what the cost changes by without the rule; what the rule costs is the same with the sign turned.
     Rules taken away together may save more, or less, than the sum of the rows.
     """
     rules = [limit for limit in service_limits(case) if limit.headroom]
-    return price_changes(case, [(rule, rule.free, rule.words(rule.free)) for rule in rules], reference, clock, removed=True)
+    changes = [(rule, rule.free, rule.words(rule.free)) for rule in rules]
+    return price_changes(case, changes, reference, clock, lp, removed=True)

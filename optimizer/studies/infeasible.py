@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from optimizer.candidates.option import Candidates
 from optimizer.domain.case import Case
+from optimizer.milp.solver import HIGHS
 from optimizer.plan.plan import Decision, InfeasibleLimit
 from optimizer.studies.infeasible_missing import demand_hour, missing_nodes, without_any_option
 from optimizer.studies.infeasible_rules import purchase_rules
@@ -51,16 +52,18 @@ class _Found:
     least: bool = True
 
 
-def explain(case: Case, candidates: Candidates, *, budget_s: float = BUDGET_S) -> tuple[InfeasibleLimit, ...]:
+def explain(
+    case: Case, candidates: Candidates, *, budget_s: float = BUDGET_S, solver: str = HIGHS
+) -> tuple[InfeasibleLimit, ...]:
     """Rows for the result: workloads that nothing can serve, relaxations by rising cost, then what is missing where and when.
 
     Takes about `budget_s` wall seconds at most: first every limit is lifted, then those that gave a plan are tightened again,
     the one with the cheapest plan first. A row holds one relaxation; where several limits must be loosened together, the rows
     name each other and share one cost.
     """
-    clock = Clock.of(budget_s, one_solve_s=_ONE_SOLVE_S)
+    clock = Clock.of(budget_s, one_solve_s=_ONE_SOLVE_S, solver=solver)
     rows = list(without_any_option(case, candidates))
-    nodes = [] if rows else list(missing_nodes(case, min(_SOLVE_S, budget_s / 6)))
+    nodes = [] if rows else list(missing_nodes(case, min(_SOLVE_S, budget_s / 6), solver))
     worst = (nodes[0].day_type, nodes[0].hour) if nodes else (None, None)
     limits = [*machine_limits(case, candidates), *service_limits(case), *api_openings(case), *purchase_rules(case, candidates)]
     singles = _singles(case, limits, worst, clock)
@@ -167,7 +170,9 @@ def _least(case: Case, limit: Limit, lifted: _Found, clock: Clock) -> _Found:
             found = replace(better, value=_taken(case, limit, better.decision, middle))
     priced = None
     if not clock.over:
-        priced = resolve(limit.at(case, found.value), gap=case.policy.gap, time_limit_s=min(_SOLVE_S, clock.left_s))
+        priced = resolve(
+            limit.at(case, found.value), gap=case.policy.gap, time_limit_s=min(_SOLVE_S, clock.left_s), solver=clock.solver
+        )
     if priced is None or priced.decision is None:
         return found
     return replace(found, decision=priced.decision, cost=priced.cost)
@@ -185,7 +190,7 @@ def _any_plan(case: Case, clock: Clock, time_limit_s: float) -> _Found | None:
     """Some plan and its cost; None where there is none, or none was found in the time."""
     if clock.over:
         return None
-    found = resolve(case, gap=_ANY_PLAN, time_limit_s=min(_SOLVE_S, time_limit_s))
+    found = resolve(case, gap=_ANY_PLAN, time_limit_s=min(_SOLVE_S, time_limit_s), solver=clock.solver)
     if found is None or found.decision is None:
         return None
     return _Found(math.nan, found.decision, found.cost)

@@ -66,7 +66,7 @@ def demand_hour(workload: Workload, wanted: tuple[str | None, int | None]) -> tu
     return max(hours, key=lambda item: item[2])
 
 
-def missing_nodes(case: Case, time_limit_s: float) -> Iterator[InfeasibleLimit]:
+def missing_nodes(case: Case, time_limit_s: float, solver: str) -> Iterator[InfeasibleLimit]:
     """Fewest node-hours from nowhere with which there is a plan: per node type the hour that lacks most, worst first.
 
     Nothing where no number of nodes is enough, or none was found in the time.
@@ -86,7 +86,7 @@ def missing_nodes(case: Case, time_limit_s: float) -> Iterator[InfeasibleLimit]:
         offer if _allowed(case, offer) else offer.model_copy(update={"min_nodes": 0, "max_nodes": 0}) for offer in case.offers
     )
     opened = case.model_copy(update={"offers": (*kept, *stand_ins), "policy": policy})
-    found = resolve(opened, gap=_GAP, time_limit_s=time_limit_s)
+    found = resolve(opened, gap=_GAP, time_limit_s=time_limit_s, solver=solver)
     if found is None or found.decision is None:
         return
     type_of = {offer.offer: offer.node_type for offer in stand_ins}

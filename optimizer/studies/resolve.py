@@ -9,6 +9,7 @@ from optimizer.candidates.enumerate import find_candidates
 from optimizer.domain.case import Case
 from optimizer.errors import Refused, SolverFailed
 from optimizer.milp.solve import solve_case
+from optimizer.milp.solver import HIGHS
 from optimizer.plan.plan import Decision
 
 #: Gap that counts as closed in a study: costs are compared, so it is tighter than any policy's.
@@ -26,11 +27,13 @@ class Resolved:
     decision: Decision | None
 
 
-def resolve(case: Case, *, gap: float, time_limit_s: float) -> Resolved | None:
+def resolve(case: Case, *, gap: float, time_limit_s: float, solver: str = HIGHS) -> Resolved | None:
     """Find the candidates of a case and solve it; None where it is refused, or the solver gives up."""
     try:
         candidates = find_candidates(case)
-        outcome = solve_case(case, candidates, gap=gap, time_limit_s=max(time_limit_s, 0.0), tie_break=False)
+        outcome = solve_case(
+            case, candidates, gap=gap, time_limit_s=max(time_limit_s, 0.0), tie_break=False, solver=solver
+        )
     except (Refused, SolverFailed):
         return None
     bound = outcome.bound_usd_per_day or 0.0
@@ -39,15 +42,16 @@ def resolve(case: Case, *, gap: float, time_limit_s: float) -> Resolved | None:
 
 @dataclass(frozen=True)
 class Clock:
-    """Wall seconds that a study may take."""
+    """Wall seconds that a study may take, and the solver that it takes them with."""
 
     deadline: float
     one_solve_s: float = 1.0
+    solver: str = HIGHS
 
     @classmethod
-    def of(cls, seconds: float, *, one_solve_s: float = 1.0) -> Clock:
+    def of(cls, seconds: float, *, one_solve_s: float = 1.0, solver: str = HIGHS) -> Clock:
         """A clock that runs out after so many seconds from now. one_solve_s: no solve is given less while there is that much."""
-        return cls(time.perf_counter() + seconds, one_solve_s)
+        return cls(time.perf_counter() + seconds, one_solve_s, solver)
 
     @property
     def left_s(self) -> float:
@@ -65,7 +69,7 @@ class Clock:
 
     def at_most(self, seconds: float) -> Clock:
         """A clock that runs out after so many seconds, or when this one does."""
-        return Clock(min(self.deadline, time.perf_counter() + seconds), self.one_solve_s)
+        return Clock(min(self.deadline, time.perf_counter() + seconds), self.one_solve_s, self.solver)
 
 
 @dataclass(frozen=True)
@@ -86,11 +90,11 @@ class Reference:
         return max(GAP, self.tolerance / self.cost) if self.cost > 0 else GAP
 
 
-def sharpen(case: Case, known: Reference, time_limit_s: float) -> Reference:
+def sharpen(case: Case, known: Reference, time_limit_s: float, *, solver: str = HIGHS) -> Reference:
     """The same with a tighter proof, where the case can be solved to `GAP` in the time."""
     if known.tolerance <= GAP * known.cost or time_limit_s <= 0:
         return known
-    again = resolve(case, gap=GAP, time_limit_s=time_limit_s)
+    again = resolve(case, gap=GAP, time_limit_s=time_limit_s, solver=solver)
     if again is None or again.cost is None:
         return known
     cost = min(known.cost, again.cost)

@@ -188,6 +188,29 @@ def test_5_a_plan_with_an_open_gap_is_written_and_never_called_optimal(small: Pa
     assert words.stdout.startswith("Time limit reached: ") and "25 %" in words.stdout and "Proven" not in words.stdout
 
 
+def test_5_a_search_that_the_user_ended_says_so(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from optimizer.milp import solve
+
+    solve_case = solve.solve_case
+
+    def stopped(*args: Any, **options: Any) -> Any:
+        outcome = solve_case(*args, **options)
+        return outcome.model_copy(update={
+            "status": "gap_open", "bound_usd_per_day": 0.75 * outcome.cost_usd_per_day,
+            "solver": outcome.solver.model_copy(update={"stopped": True}),
+        })
+
+    output = small.parent / "plan.xlsx"
+    with monkeypatch.context() as during:
+        during.setattr(solve, "solve_case", stopped)
+        words = invoke("plan", small, *NO_CATALOGS, "--no-baselines", "-o", output)
+        document = invoke_json("plan", small, *NO_CATALOGS, "--no-baselines", code=ExitCode.GAP_OPEN)
+    assert words.exit_code == ExitCode.GAP_OPEN
+    assert words.stdout.startswith("Stopped by the user: ") and "Time limit" not in words.stdout
+    assert (document["status"], set(document["solver"])) == ("gap_open", {"name", "version", "seconds", "pulp"})
+    assert invoke("verify", output).exit_code == ExitCode.DONE
+
+
 # 6
 
 

@@ -19,6 +19,7 @@ from optimizer.report.plan_book import WORKINGS, plan_cells, plan_workbook_bytes
 from optimizer.report.pool_figures import PoolFigures
 from optimizer.report.result import PlanResult
 from optimizer.report.summary import summary_lines
+from optimizer.report.words import LP_NOTE
 from optimizer.studies.entry import EntryPrice
 from optimizer.studies.explanation import PlanExplanation
 from optimizer.studies.worth import Worth
@@ -115,6 +116,8 @@ def explained() -> PlanResult:
         Worth(limit="racks", what="site dc", words="+1 rack at site dc", amount=1, unit="racks", usd_per_day=-12.5,
               least_usd_per_day=-13.0, most_usd_per_day=-12.0, found="re-solved", site="dc"),
         Worth(limit="total_kw", what="site dc", words="+1 kW at site dc", amount=1, unit="kW"),
+        Worth(limit="max_nodes", what="offer flat", words="+1 node of offer flat", amount=1, unit="nodes", usd_per_day=-3.25,
+              found="LP price"),
     )  # fmt: skip
     entry = EntryPrice(kind="offer", name="other", gpu="B300", offers=("other",), usd_per_node_h=30.0, factor=0.5,
                        entry_usd_per_node_h=15.0, found="re-solved")  # fmt: skip
@@ -136,6 +139,9 @@ def test_worth_of_limits_and_headroom_stand_under_the_constraints() -> None:
     assert [row[3:7] for row in racks] == [[-12.5, -13, -12, "re-solved"]] * 2
     unknown = next(row for row in rows if row[0] == "+1 kW at site dc")
     assert unknown[3:7] == [None, None, None, "not computed: time"]
+    place = next(number for number, row in enumerate(rows) if row[0] == "+1 node of offer flat")
+    assert rows[place][3:7] == [-3.25, None, None, "LP price"]
+    assert rows[place + 1][0] == LP_NOTE and [row[0] for row in rows].count(LP_NOTE) == 1
     assert not any("--explain" in str(row[0]) for row in rows)
     assert any("--explain" in str(row[0]) for row in rows_of(plans.seed1(), "Constraints"))
 
@@ -150,12 +156,14 @@ def test_explanations_are_no_difference_to_a_plan_without_them() -> None:
 def test_entry_prices_stand_under_the_purchases() -> None:
     row = next(row for row in rows_of(explained(), "Purchases") if row[0] == "other")
     assert row[:7] == ["other", "offer", "B300", 30, 15, 0.5, "re-solved"]
+    assert not any(row[0] == LP_NOTE for row in rows_of(explained(), "Purchases"))
 
 
 def test_the_terminal_tells_what_was_solved_again() -> None:
     text = "\n".join(summary_lines(explained()))
     assert "+1 rack at site dc: $12.50/day less" in text and "+1 kW at site dc: not computed: time" in text
     assert "other: at $15.00 a node-hour instead of $30.00" in text
+    assert "+1 node of offer flat: $3.25/day less (LP price)" in text and text.count(LP_NOTE) == 1
 
 
 # ---------------------------------------------------------------------- changed from catalog

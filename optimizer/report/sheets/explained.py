@@ -10,8 +10,10 @@ from collections.abc import Sequence
 
 from optimizer.report.figures import Figures
 from optimizer.report.grid import Col, Grid
+from optimizer.report.words import LP_NOTE
 from optimizer.report.writer import PlanSheet
 from optimizer.studies.entry import EntryPrice
+from optimizer.studies.lp import LP_PRICE
 from optimizer.studies.worth import Worth
 
 ASK = "Plan again with --explain to see what one more unit of a limit is worth, what headroom costs, and when others would join."
@@ -36,7 +38,7 @@ def write_entries(sheet: PlanSheet, row: int, entries: Sequence[EntryPrice]) -> 
         Col("share", "Of list", "share", "pct", 9), Col("found", "Found", width=8),
     )  # fmt: skip
     grid = Grid(sheet.name, row + 1, cols, len(entries))
-    words = "When others would join: highest price at which a plan with them costs no more (re-solved; values)"
+    words = "When others would join: highest price at which a plan with them costs no more (values)"
     sheet.text(row, 0, words, fmt=sheet.book.formats.heading())
     sheet.header(grid)
     for place, entry in enumerate(entries):
@@ -49,7 +51,15 @@ def write_entries(sheet: PlanSheet, row: int, entries: Sequence[EntryPrice]) -> 
             sheet.number(at, grid.col("joins"), entry.entry_usd_per_node_h, "usd2")
             sheet.number(at, grid.col("share"), entry.factor, "pct")
         sheet.text(at, grid.col("found"), entry.found)
-    return grid.last
+    return _lp_note(sheet, grid.last, entries)
+
+
+def _lp_note(sheet: PlanSheet, last: int, rows: Sequence[EntryPrice | Worth]) -> int:
+    """What an LP price is, under a table that has one; returns the last row written."""
+    if not any(row.found == LP_PRICE for row in rows):
+        return last
+    sheet.text(last + 1, 0, LP_NOTE, fmt=sheet.book.formats.note())
+    return last + 1
 
 
 def write_worth(sheet: PlanSheet, row: int, heading: str, rows: Sequence[Worth]) -> int:
@@ -71,4 +81,4 @@ def write_worth(sheet: PlanSheet, row: int, heading: str, rows: Sequence[Worth])
         ):  # fmt: skip
             if value is not None:
                 sheet.number(at, grid.col(key), value, "usd2")
-    return grid.last
+    return _lp_note(sheet, grid.last, rows)

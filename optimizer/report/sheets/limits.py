@@ -333,8 +333,8 @@ def _explained(sheet: PlanSheet, places: Places, figures: Figures) -> None:
         sheet.text(row, 0, ASK, fmt=sheet.book.formats.note())
         return
     for heading, rows in (
-        ("Worth of one more unit: solved again with one limit changed (values; negative saves)", explanation.worth),
-        ("What headroom costs: solved again without one rule (values; negative saves)", explanation.headroom),
+        ("Worth of one more unit: the plan with one limit changed (values; negative saves)", explanation.worth),
+        ("What headroom costs: the plan without one rule (values; negative saves)", explanation.headroom),
     ):
         if rows:
             row = write_worth(sheet, row, heading, rows) + 3

@@ -16,6 +16,8 @@ LOG = "Log"
 _TOP = 4
 #: Rows of the figures that the solver claimed, which Summary and Checks compare with.
 CLAIMED = {"cost": _TOP + 1, "bound": _TOP + 2, "gap": _TOP + 3}
+#: Row of the status in words.
+STATUS_ROW = _TOP + 4
 
 
 def claimed_ref(key: str) -> str:
@@ -37,11 +39,11 @@ def fill_log(sheet: PlanSheet, places: Places, figures: Figures) -> None:
     ):  # fmt: skip
         sheet.text(CLAIMED[key], 0, label)
         sheet.number(CLAIMED[key], 1, value, style, "decision")
-    row = CLAIMED["gap"] + 1
+    row = STATUS_ROW
     run, solver = result.run, plan.solver
     audit = result.audit
     lines: list[tuple[str, str]] = [
-        ("Status", f"{plan.status}: {status_words(plan.status, plan.gap_frac)}"),
+        ("Status", f"{plan.status}: {status_words(plan.status, plan.gap_frac, stopped=plan.solver.stopped)}"),
         ("Audit", "not run" if audit is None else "passed" if audit.ok else f"{len(audit.violations)} violations"),
         ("fleetsheet", run.version),
         ("Command", run.command),

@@ -148,7 +148,8 @@ def _proof(sheet: PlanSheet, places: Places, figures: Figures) -> None:
     _head(sheet, _BLOCK_TOP, 3, 5, "Proof")
     row = _BLOCK_TOP + 1
     inner = formats.custom(indent=1)
-    words = {"optimal": "proven optimal", "gap_open": "time limit, gap open"}[plan.status]
+    ended = "stopped, gap open" if plan.solver.stopped else "time limit, gap open"
+    words = {"optimal": "proven optimal", "gap_open": ended}[plan.status]
     audit = figures.result.audit
     right = formats.custom(bold=True, align="right")
     sheet.text(row, 3, "Status", fmt=inner)
@@ -168,7 +169,7 @@ def _proof(sheet: PlanSheet, places: Places, figures: Figures) -> None:
     sheet.formula(row + 5, 5, f"=SUMPRODUCT({ok}*1)", sum(check.ok for check in rows), "int")
     sheet.text(row + 6, 3, "of", fmt=inner)
     sheet.formula(row + 6, 5, f"=ROWS({ok})", len(rows), "int")
-    note = textwrap.wrap(status_words(plan.status, plan.gap_frac), 44)
+    note = textwrap.wrap(status_words(plan.status, plan.gap_frac, stopped=plan.solver.stopped), 44)
     for place, line in enumerate(note[:2]):
         sheet.text(row + 7 + place, 3, line, fmt=formats.custom(indent=1, italic=True, font_size=9, font_color="#5F6B73"))
 

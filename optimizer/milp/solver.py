@@ -21,6 +21,8 @@ from optimizer.milp.program import Program
 
 #: Whole numbers are accepted within this distance; below HiGHS' default, so that goodput x distance stays far below a token.
 _INTEGRALITY = 1e-7
+#: How often whoever watches is told.
+_WATCH_EVERY_S = 0.2
 
 
 HIGHS = "HiGHS"
@@ -72,11 +74,23 @@ class _Watched(pulp.HiGHS):  # type: ignore[misc]
         highs, watch = lp.solverModel, self.watch
         highs.HandleKeyboardInterrupt = True
         if watch is not None:
-            highs.cbMipLogging += lambda event: watch(
-                _known(event.data_out.mip_primal_bound), _known(event.data_out.mip_dual_bound), event.data_out.running_time
-            )
+            # Not the logging callback: a quiet HiGHS never calls it. This one comes at every check for an interrupt.
+            highs.cbMipInterrupt += _now_and_then(watch)
         with contextlib.redirect_stdout(sys.stderr):
             highs.solve()
+
+
+def _now_and_then(watch: Watch) -> Callable[[Any], None]:
+    """Tell `watch` how far HiGHS is, a few times a second at most."""
+    told_s = [-_WATCH_EVERY_S]
+
+    def told(event: Any) -> None:
+        found = event.data_out
+        if found.running_time - told_s[0] >= _WATCH_EVERY_S:
+            told_s[0] = found.running_time
+            watch(_known(found.mip_primal_bound), _known(found.mip_dual_bound), found.running_time)
+
+    return told
 
 
 def _known(value: float) -> float | None:

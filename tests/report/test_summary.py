@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
+from typing import Any
 
+import openpyxl
 import pytest
 
 from optimizer.errors import Problem
 from optimizer.plan.plan import Baselines, InfeasibleLimit
+from optimizer.report.plan_book import plan_workbook_bytes
 from optimizer.report.result import PlanResult
 from optimizer.report.summary import summary_lines
 from optimizer.report.words import decision_sentences, group_warnings
@@ -16,6 +20,11 @@ from tests.report import plans
 
 def text_of(result: PlanResult) -> str:
     return "\n".join(summary_lines(result))
+
+
+def cells_of(result: PlanResult, sheet: str) -> list[Any]:
+    page = openpyxl.load_workbook(io.BytesIO(plan_workbook_bytes(result)), data_only=True)[sheet]
+    return [cell.value for row in page.iter_rows() for cell in row]
 
 
 def test_seed1() -> None:
@@ -35,6 +44,23 @@ def test_a_gap_left_open_is_not_called_optimal() -> None:
     assert "Time limit reached" in text and "optimal" not in text.casefold() and "Proven" not in text
     assert "within $100.00/day of the best possible" in text
     assert "up to 1" in text and "M tok/day" in text
+
+
+def test_a_search_that_the_user_ended_is_not_called_a_time_limit() -> None:
+    result = plans.mixed()
+    assert result.plan is not None
+    solver = result.plan.solver.model_copy(update={"stopped": True})
+    stopped = replace(result, plan=result.plan.model_copy(update={"solver": solver}))
+    text = text_of(stopped)
+    assert text.startswith("Stopped by the user: a plan that works") and "Time limit" not in text
+    pages = {name: {str(cell) for cell in cells_of(stopped, name)} for name in ("Summary", "Log")}
+    assert "stopped, gap open" in pages["Summary"] and not any("ime limit" in cell for cell in pages["Summary"])
+    assert any(cell.startswith("gap_open: Stopped by the user") for cell in pages["Log"])
+    none = replace(
+        stopped, status="no_plan", plan=None, bound_usd_per_day=12.0, run=replace(stopped.run, solver=solver),
+    )
+    text = text_of(none)
+    assert text.startswith("Stopped by the user before any plan was found") and "--time-limit" not in text
 
 
 def test_denominators_are_named() -> None:

@@ -66,6 +66,26 @@ def goodput(gpu: str, tps: float) -> dict[str, Any]:
     return {"model": "m", "precision": "fp8", "gpu": gpu, "gpus_per_replica": 8, "output_tps": tps, **SOURCE}
 
 
+def several_pools() -> Case:
+    """Four pools on two generations with N+1: too many whole variables to be solved again for each row."""
+    tables: dict[str, list[dict[str, Any]]] = {"Demand": [], "Workloads": [], "Pools": []}
+    for p in range(4):
+        name = f"w{p}"
+        tables["Workloads"].append(workload(workload=name, pool=name))
+        tables["Pools"].append({"pool": name, "kind": "interactive", "occupancy_frac": 0.8, "min_live": 1, "rollout_frac": 0.25})
+        shape = [3000.0 + 700 * p + 900 * ((hour * (p + 3)) % 11) + 13 * hour for hour in range(24)]
+        tables["Demand"] += [{"workload": name, "hour": hour, "output_tps": tps} for hour, tps in enumerate(shape)]
+    return case(
+        PEAK, **tables, Models=[{"model": "m", "precision": "fp8", "weights_gb": 700, "kv_gb_per_seq": 1.0}],
+        Goodput=[goodput("B300", 2400.0), goodput("H200", 1500.0)], Contingencies=[{"contingency": "n+1", "replicas_lost": 1}],
+        Offers=[
+            offer(max_nodes=12), offer("h", node_type="h200x8", held_usd_per_node_h=15.0, max_nodes=16),
+            offer("od", "on_demand"), offer("far", "on_demand", used_usd_per_node_h=90.0),
+        ],
+        Policy=[{"key": "gap", "value": 0.05}],
+    )
+
+
 def solved_plan(given: Case) -> tuple[Candidates, Plan]:
     """The proven plan at gap 0 and its candidates."""
     candidates = find_candidates(given)

@@ -288,3 +288,21 @@ def test_lists_may_be_said_in_three_ways(said: tuple[str, ...], tmp_path: Path) 
 
 def test_the_solver_by_name(small: Path) -> None:
     assert invoke_json("plan", small, *QUICK, "--solver", "highs")["solver"]["name"] == "HiGHS"
+
+
+@pytest.mark.filterwarnings("ignore:PULP_CBC_CMD is deprecated:DeprecationWarning")
+def test_everything_runs_on_the_solver_that_was_named(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from optimizer.milp import solver
+
+    if not any("CBC" in name for name in solver.available_solvers()):
+        pytest.skip("CBC is not installed")
+
+    def asked(*_: Any, **__: Any) -> Any:
+        raise AssertionError("HiGHS was asked")
+
+    monkeypatch.setattr(solver.pulp, "HiGHS", asked)
+    document = invoke_json("plan", small, *NO_CATALOGS, "--solver", "CBC", "--explain")
+    assert document["solver"]["name"] == "CBC" and document["baselines_usd_per_day"]["reserved_at_peak"] is not None
+    short = too_little_power(tmp_path / "short.xlsx")
+    document = invoke_json("plan", short, *NO_CATALOGS, "--solver", "CBC", code=ExitCode.INFEASIBLE)
+    assert any(row["limit"] == "total_kw" and row["usd_per_day"] for row in document["infeasible"])

@@ -16,10 +16,10 @@ from optimizer.errors import Problem
 from optimizer.plan.audit_nodes import check_nodes
 from optimizer.plan.audit_options import options_in_use
 from optimizer.plan.index import PlanIndex
-from optimizer.plan.plan import Plan
+from optimizer.plan.plan import Decision, Plan
 from optimizer.units import DAYS_PER_MONTH
 
-#: Plans are made each quarter: contracts that end within it always matter, whatever the terms bought.
+#: Plans are made each quarter: contracts that end within it matter, whatever the terms bought, where no DayTypes say otherwise.
 MONTHS_PER_QUARTER = 3
 #: A term over this needs more than one day of demand to stand on (INPUTS, ONE_DAY_FOR_TERM).
 ONE_DAY_TERM_MONTHS = 1
@@ -36,7 +36,7 @@ def plan_warnings(case: Case, candidates: Candidates, plan: Plan) -> tuple[Probl
         *_occupancy(index),
         *_spot_counted_firm(index),
         *_supply_unknown(index),
-        *_one_day_for_term(index, taken),
+        *_one_day_for_term(index, taken, plan.decision),
         *_api_limit_unknown(case),
         *_existing_ends(index),
         *_sites(index, taken),
@@ -153,15 +153,26 @@ def _supply_unknown(index: PlanIndex) -> Iterable[Problem]:
             yield _problem("SUPPLY_UNKNOWN", offer, message, "Ask the provider, and enter max_nodes.")
 
 
-def _one_day_for_term(index: PlanIndex, taken: list[Offer]) -> Iterable[Problem]:
-    days = index.case.day_types
-    if len(days) > 1 or days[0].origin.sheet is not None:
+def _one_day_for_term(index: PlanIndex, taken: list[Offer], decision: Decision) -> Iterable[Problem]:
+    """Terms over a month that are bought on the demand of one day: of nodes, and of commitments in $/h."""
+    if _days_are_stated(index.case):
         return
+    fix = "Add a DayTypes sheet with weekdays, weekends and peak days, and their demand."
     for offer in taken:
         if index.nodes_new.get(offer.offer, 0) and (offer.term_months or 0) > ONE_DAY_TERM_MONTHS:
             message = f"Offer {offer.offer} is bought for {offer.term_months:g} months on the demand of a single day."
-            fix = "Add a DayTypes sheet with weekdays, weekends and peak days, and their demand."
             yield _problem("ONE_DAY_FOR_TERM", offer, message, fix)
+    committed = {row.discount for row in decision.commitments if row.usd_per_h > 0}
+    for name in dict.fromkeys(row.discount for row in index.case.discounts if row.discount in committed):
+        longest = max((row for row in index.case.discounts if row.discount == name), key=lambda row: row.term_months or 0)
+        if (longest.term_months or 0) > ONE_DAY_TERM_MONTHS:
+            message = f"Discount {name} is committed to for {longest.term_months:g} months on the demand of a single day."
+            yield _problem("ONE_DAY_FOR_TERM", longest, message, fix)
+
+
+def _days_are_stated(case: Case) -> bool:
+    """True where a DayTypes sheet says how many days the horizon has."""
+    return len(case.day_types) > 1 or case.day_types[0].origin.sheet is not None
 
 
 def _api_limit_unknown(case: Case) -> Iterable[Problem]:
@@ -175,10 +186,18 @@ def _api_limit_unknown(case: Case) -> Iterable[Problem]:
 
 
 def _existing_ends(index: PlanIndex) -> Iterable[Problem]:
-    """Contracts that end before the horizon does: the longest term newly bought, and at least a quarter from the start date."""
+    """Contracts that end before the horizon does.
+
+    That has the days of DayTypes from the start date. Where they are not stated it is the longest term newly bought, and at least
+    a quarter.
+    """
     start = index.case.policy.start_date
-    terms = [offer.term_months or 0 for offer in index.case.offers if index.nodes_new.get(offer.offer, 0)]
-    end = start + datetime.timedelta(days=round(max([MONTHS_PER_QUARTER, *terms]) * DAYS_PER_MONTH))
+    if _days_are_stated(index.case):
+        days = sum(day.days for day in index.case.day_types)
+    else:
+        terms = [offer.term_months or 0 for offer in index.case.offers if index.nodes_new.get(offer.offer, 0)]
+        days = max([MONTHS_PER_QUARTER, *terms]) * DAYS_PER_MONTH
+    end = start + datetime.timedelta(days=round(days))
     for row in index.case.existing:
         if row.nodes and row.expires is not None and start <= row.expires < end:
             message = f"{row.nodes} existing nodes of offer {row.offer} end on {row.expires}; the plan counts on them to {end}."

@@ -36,6 +36,7 @@ from tests.plan.builders import (
     seed1,
     workload,
 )
+from tests.plan.test_discounts import discounted
 
 
 def warn(built: Built) -> list[Problem]:
@@ -223,6 +224,20 @@ def test_one_day_for_a_term_over_a_month() -> None:
     assert codes(built._replace(decision=not_bought)) == []
 
 
+@pytest.mark.parametrize(("months", "found"), [(1.0, False), (12.0, True), (None, False)])
+def test_one_day_for_a_commitment_over_a_month(months: float | None, found: bool) -> None:
+    built = discounted()
+    origin = Origin(file="f.xlsx", sheet="Discounts", row=4)
+    built = recased(built, discounts=change(built.case.discounts, lambda row: True, term_months=months, origin=origin))
+    problems = [problem for problem in warn(built) if problem.code == "ONE_DAY_FOR_TERM"]
+    assert [(problem.sheet, problem.cell) for problem in problems] == ([("Discounts", "A4")] if found else [])
+    assert not found or "12 months" in problems[0].message
+    nothing = built.decision.model_copy(update={"commitments": (), "covered": ()})
+    assert "ONE_DAY_FOR_TERM" not in codes(built._replace(decision=nothing))
+    stated = (DayType(day_type="day", days=90.0, origin=Origin(file="f.xlsx", sheet="DayTypes", row=2)),)
+    assert "ONE_DAY_FOR_TERM" not in codes(recased(built, day_types=stated))
+
+
 def test_api_limit_unknown_only_where_it_is_to_absorb() -> None:
     absorbs = plain(contingencies=[Contingency(contingency="surge", pools=("a",), demand_surge_frac=0.1, api_absorbs=True)])
     problem = row_of(absorbs, "API_LIMIT_UNKNOWN")
@@ -254,6 +269,16 @@ def test_existing_contracts_that_end_within_a_quarter_or_the_longest_term_bought
     built = recased(built, existing=(row,), offers=(*built.case.offers, offer("old", max_nodes=9)))
     found = [problem for problem in warn(built) if problem.code == "EXISTING_ENDS"]
     assert [(problem.sheet, problem.cell) for problem in found] == ([("Existing", "A3")] if ends else [])
+
+
+@pytest.mark.parametrize(("expires", "ends"), [(datetime.date(2027, 1, 30), True), (datetime.date(2027, 1, 31), False)])
+def test_the_horizon_is_that_of_day_types_where_they_are_stated(expires: datetime.date, ends: bool) -> None:
+    """30 days from 2027-01-01, however long the terms bought."""
+    row = Existing(offer="old", nodes=2, expires=expires)
+    stated = (DayType(day_type="day", days=30.0, origin=Origin(file="f.xlsx", sheet="DayTypes", row=2)),)
+    built = supply(1, 2, term_months=12.0)
+    built = recased(built, existing=(row,), day_types=stated, offers=(*built.case.offers, offer("old", max_nodes=9)))
+    assert ("EXISTING_ENDS" in codes(built)) is ends
 
 
 def at_site(purchase: str, **site: Any) -> Built:

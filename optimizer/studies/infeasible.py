@@ -15,7 +15,7 @@ from optimizer.candidates.option import Candidates
 from optimizer.domain.case import Case
 from optimizer.milp.solver import HIGHS
 from optimizer.plan.plan import Decision, InfeasibleLimit
-from optimizer.studies.infeasible_missing import demand_hour, missing_nodes, without_any_option
+from optimizer.studies.infeasible_missing import demand_hour, missing_nodes, quotas_that_nothing_sells, without_any_option
 from optimizer.studies.infeasible_rules import purchase_rules
 from optimizer.studies.limits import Limit, machine_limits
 from optimizer.studies.limits_service import api_openings, demand_growth, service_limits
@@ -36,7 +36,8 @@ _BEFORE_DEMAND = 0.85
 #: Put back first where several limits must be loosened together: a choice of risk or of policy stays as it is if it can.
 _PUT_BACK_FIRST = frozenset({
     "contingency", "replicas_lost", "demand_surge_frac", "occupancy_frac", "rollout_frac", "min_live", "burst_factor",
-    "ready_hours", "fixed_nodes", "gpus", "purchases", "providers", "regions", "node_types", "lead_weeks",
+    "ready_hours", "fixed_nodes", "gpus", "purchases", "providers", "regions", "node_types", "lead_weeks", "start_date",
+    "overhead_frac",
 })
 #: Amounts are rounded up to this share of the smallest change that is told apart: solver noise must not make them too small.
 _ROUNDING = 0.001
@@ -55,7 +56,7 @@ class _Found:
 def explain(
     case: Case, candidates: Candidates, *, budget_s: float = BUDGET_S, solver: str = HIGHS
 ) -> tuple[InfeasibleLimit, ...]:
-    """Rows for the result: workloads that nothing can serve, relaxations by rising cost, then what is missing where and when.
+    """Rows for the result: what nothing serves or sells, relaxations by rising cost, then what is missing where and when.
 
     Takes about `budget_s` wall seconds at most: first every limit is lifted, then those that gave a plan are tightened again,
     the one with the cheapest plan first. A row holds one relaxation; where several limits must be loosened together, the rows
@@ -63,12 +64,13 @@ def explain(
     """
     clock = Clock.of(budget_s, one_solve_s=_ONE_SOLVE_S, solver=solver)
     rows = list(without_any_option(case, candidates))
-    nodes = [] if rows else list(missing_nodes(case, min(_SOLVE_S, budget_s / 6), solver))
+    quotas = list(quotas_that_nothing_sells(case, candidates))
+    nodes = [] if rows or quotas else list(missing_nodes(case, min(_SOLVE_S, budget_s / 6), solver))
     worst = (nodes[0].day_type, nodes[0].hour) if nodes else (None, None)
     limits = [*machine_limits(case, candidates), *service_limits(case), *api_openings(case), *purchase_rules(case, candidates)]
     singles = _singles(case, limits, worst, clock)
     loosened = singles or _together(case, limits, worst, clock.at_most(clock.left_s * _BEFORE_DEMAND))
-    rows += loosened
+    rows += [*quotas, *loosened]
     rows += nodes if loosened else [row.model_copy(update={"relaxation": _more_offers(row)}) for row in nodes]
     rows += _less_demand(case, worst, clock)
     return tuple(rows) or (_contradiction(),)

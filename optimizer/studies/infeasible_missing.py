@@ -42,6 +42,28 @@ def without_any_option(case: Case, candidates: Candidates) -> Iterator[Infeasibl
         )
 
 
+def quotas_that_nothing_sells(case: Case, candidates: Candidates) -> Iterator[InfeasibleLimit]:
+    """Standing quotas (fixed_nodes) of a node type that no offer sells for certain: on-demand and held offers, existing nodes."""
+    for pool in case.pools:
+        node_type = pool.fixed_node_type
+        if not pool.fixed_nodes or node_type is None:
+            continue
+        firm = [offer for offer in candidates.offers if offer.node_type == node_type and offer.purchase != "spot"]
+        if any(offer.max_nodes is None or offer.max_nodes > 0 for offer in firm):
+            continue
+        missing = pool.fixed_nodes - sum(case.nodes_existing(offer.offer) for offer in firm)
+        if missing <= 0:
+            continue
+        reasons = [_reason(row) for row in candidates.rejections if row.offer and row.node_type == node_type]
+        why = f". Looked at: {'; '.join(reasons[:_REASONS_TOLD])}" if reasons else ""
+        yield InfeasibleLimit(
+            limit="fixed_nodes", pool=pool.pool, missing=float(missing), unit=f"nodes of {node_type}",
+            relaxation=f"no offer sells {node_type} other than on spot, of which pool {pool.pool} keeps {pool.fixed_nodes} "
+                       f"{'node' if pool.fixed_nodes == 1 else 'nodes'} as a standing quota: add an offer of {node_type}, name "
+                       f"another fixed_node_type, or set fixed_nodes to {pool.fixed_nodes - missing} in Pools{why}",
+        )
+
+
 def _reasons(candidates: Candidates, workload: Workload) -> list[str]:
     """`CODE where: reason` of everything that was looked at for a workload, and of the offers it would have needed."""
     mine = [row for row in candidates.rejections if row.workload == workload.workload]

@@ -1,7 +1,8 @@
-"""Rules that are either kept or not (lead times, allow-lists), as limits that can be lifted; used where no plan exists."""
+"""Rules of purchase and policy (lead times, start date, allow-lists, memory overhead) as limits; used where no plan exists."""
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator
 
 from optimizer.candidates.codes import RejectionCode
@@ -10,7 +11,7 @@ from optimizer.candidates.option import Candidates
 from optimizer.domain.case import Case
 from optimizer.domain.market import Offer
 from optimizer.studies.limits import Limit, changed
-from optimizer.studies.wording import number
+from optimizer.studies.wording import number, share
 
 #: Code of a rejected offer -> the policy's list that left it out, and what of the offer must be in it.
 _LISTS = {
@@ -19,11 +20,18 @@ _LISTS = {
     RejectionCode.PURCHASE_NOT_ALLOWED: ("purchases", "purchase"),
     RejectionCode.GPU_NOT_ALLOWED: ("gpus", "gpu"),
 }
+#: Codes of options that the memory set aside may keep out.
+_MISFITS = frozenset({RejectionCode.WEIGHTS_DO_NOT_FIT, RejectionCode.SEQUENCES_DO_NOT_FIT})
 
 
 def purchase_rules(case: Case, candidates: Candidates) -> Iterator[Limit]:
-    """Offers that are too late to order, names that an allow-list leaves out, and node types that a pool does."""
+    """Offers that are too late to order, the start date, memory overhead, names and node types that lists leave out."""
     seen: set[tuple[str, str]] = set()
+    late = [case.offer(row.offer) for row in candidates.rejections if row.offer and row.code == RejectionCode.TOO_LATE]
+    if late:
+        yield _start(case, late)
+    if case.policy.overhead_frac > 0 and any(row.code in _MISFITS for row in candidates.rejections):
+        yield _overhead(case)
     for rejection in candidates.rejections:
         if not rejection.offer:
             continue
@@ -40,6 +48,37 @@ def purchase_rules(case: Case, candidates: Candidates) -> Iterator[Limit]:
     for pool in case.pools:
         if pool.node_types:
             yield _any_node_type(pool.pool)
+
+
+def _start(case: Case, late: list[Offer]) -> Limit:
+    """A later start of the plan, which leaves time to order."""
+    now = case.policy.start_date
+    days = [float((case.policy.today - order_by(offer, case.policy)).days) for offer in late]
+
+    def start(value: float) -> datetime.date:
+        return now + datetime.timedelta(days=round(value))
+
+    def at(given: Case, value: float) -> Case:
+        return given.model_copy(update={"policy": given.policy.model_copy(update={"start_date": start(value)})})
+
+    return Limit(
+        limit="start_date", what="the policy", unit="days", value=0.0, free=max(days), step=min(days), at=at,
+        words=lambda value: f"start on {start(value)} instead of {now} (Policy start_date)",
+    )
+
+
+def _overhead(case: Case) -> Limit:
+    """A smaller share of GPU memory set aside, where something does not fit."""
+    now = case.policy.overhead_frac
+
+    def at(given: Case, value: float) -> Case:
+        return given.model_copy(update={"policy": given.policy.model_copy(update={"overhead_frac": value})})
+
+    return Limit(
+        limit="overhead_frac", what="the policy", unit="% of GPU memory", value=now, free=0.0, step=0.01, fine=0.001,
+        shown_per_value=100.0, at=at,
+        words=lambda value: f"{share(value)} instead of {share(now)} of GPU memory set aside (Policy overhead_frac)",
+    )
 
 
 def _late(case: Case, offer: Offer) -> Limit:

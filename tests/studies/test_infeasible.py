@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 import pytest
@@ -204,3 +205,56 @@ def test_time_that_runs_out_is_no_error() -> None:
     assert len(found) == 1
     assert found[0].limit == "commitments"
     assert found[0].usd_per_day is None
+
+
+def test_a_start_that_leaves_no_time_to_order() -> None:
+    """Today is 2026-11-29, the plan starts on 2027-01-01: 33 days. Six weeks of lead are 42, so nine days later will do."""
+    found = rows(case(PEAK, Offers=[offer("slow", lead_weeks=6), offer("slower", lead_weeks=52)]))
+    row = the(found, "start_date")
+    assert row.relaxation == "start on 2027-01-10 instead of 2027-01-01 (Policy start_date)"
+    assert (row.missing, row.unit, row.usd_per_day) == (9, "days", pytest.approx(6 * NODE_DAY))
+
+
+def test_a_start_in_the_past() -> None:
+    policy = [{"key": "gap", "value": 0.0}, {"key": "start_date", "value": datetime.date(2026, 10, 1)}]
+    row = the(rows(case(PEAK, Offers=[offer()], Policy=policy)), "start_date")
+    assert row.relaxation == "start on 2026-11-29 instead of 2026-10-01 (Policy start_date)"
+    assert row.usd_per_day == pytest.approx(6 * NODE_DAY)
+
+
+def test_memory_set_aside_that_leaves_no_room() -> None:
+    """2,307.2 GB of eight GPUs hold 2,215.2 of weights and 1 of a sequence once no more than 3.94 % is set aside."""
+    models = [{"model": "m", "precision": "fp8", "weights_gb": 2215.2, "kv_gb_per_seq": 1.0}]
+    found = rows(case(PEAK, Models=models))
+    row = the(found, "overhead_frac")
+    assert row.relaxation == "3.9 % instead of 10 % of GPU memory set aside (Policy overhead_frac)"
+    assert (row.missing, row.unit, row.usd_per_day) == (pytest.approx(6.1), "% of GPU memory", pytest.approx(6 * NODE_DAY))
+    assert "WEIGHTS_DO_NOT_FIT" in the(found, "options").relaxation
+
+
+def quota(**fields: Any) -> dict[str, Any]:
+    return {"pool": "chat", "kind": "interactive", "fixed_nodes": 2, "fixed_node_type": "h200x8", **fields}
+
+
+@pytest.mark.parametrize("others", [[], [offer("h spot", "spot", node_type="h200x8")]])
+def test_a_quota_of_a_type_that_nothing_sells(others: list[dict[str, Any]]) -> None:
+    found = rows(case(PEAK, Pools=[quota()], Offers=[offer(), *others]))
+    told, dropped = [row for row in found if row.limit == "fixed_nodes"]
+    assert (told.pool, told.missing, told.unit, told.usd_per_day) == ("chat", 2, "nodes of h200x8", None)
+    assert told.relaxation is not None and "no offer sells h200x8" in told.relaxation and "fixed_node_type" in told.relaxation
+    assert dropped.relaxation == "standing quota of pool chat 0 instead of 2 nodes"
+    assert dropped.usd_per_day == pytest.approx(6 * NODE_DAY)
+
+
+def test_a_quota_that_is_sold_too_late_says_so() -> None:
+    late = offer("h", node_type="h200x8", lead_weeks=52)
+    found = rows(case(PEAK, Pools=[quota()], Offers=[offer(), late]))
+    told = next(row for row in found if row.limit == "fixed_nodes" and row.usd_per_day is None)
+    assert told.relaxation is not None and "TOO_LATE" in told.relaxation
+    assert the(found, "start_date").usd_per_day == pytest.approx(8 * NODE_DAY)
+
+
+def test_a_quota_beyond_a_cap_is_a_matter_of_the_cap() -> None:
+    found = rows(case(PEAK, Pools=[quota()], Offers=[offer(), offer("h", node_type="h200x8", max_nodes=1)]))
+    assert the(found, "max_nodes").usd_per_day == pytest.approx(8 * NODE_DAY)
+    assert all(row.usd_per_day is not None for row in found if row.limit == "fixed_nodes")

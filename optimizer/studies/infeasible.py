@@ -121,8 +121,8 @@ def _less_demand(case: Case, worst: tuple[str | None, int | None], clock: Clock)
         if lifted is None:
             continue
         found = _least(case, limit, replace(lifted, value=limit.free), clock)
-        if not found.least:
-            continue
+        if not found.least or found.value >= limit.free:
+            continue  # to serve nothing at all is no advice
         day_type, hour, tps = demand_hour(workload, worst)
         yield InfeasibleLimit(
             limit=limit.limit, pool=limit.pool, day_type=day_type, hour=hour, missing=found.value * tps, unit="tok/s",

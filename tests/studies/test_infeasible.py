@@ -217,8 +217,10 @@ def test_a_start_that_leaves_no_time_to_order() -> None:
 
 def test_a_start_in_the_past() -> None:
     policy = [{"key": "gap", "value": 0.0}, {"key": "start_date", "value": datetime.date(2026, 10, 1)}]
-    row = the(rows(case(PEAK, Offers=[offer()], Policy=policy)), "start_date")
+    found = rows(case(PEAK, Offers=[offer()], Policy=policy))
+    row = the(found, "start_date")
     assert row.relaxation == "start on 2026-11-29 instead of 2026-10-01 (Policy start_date)"
+    assert not any(other.limit == "demand" for other in found)  # to serve nothing is a plan, and no advice
     assert row.usd_per_day == pytest.approx(6 * NODE_DAY)
 
 

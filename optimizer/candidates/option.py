@@ -105,15 +105,15 @@ def mean_tps_per_replica(point: OperatingPoint, workload: Workload, pool: Pool, 
     """Hourly-mean output tok/s of `workload` that one live replica carries when it serves nothing else.
 
     From burst x (load / output_tps + (1 - prefix_hit_frac) x input rate / input_tps) <= occupancy x replicas
-    (INPUTS, "Capacity"). The second term only where prefill was measured apart.
+    (INPUTS, "Capacity"). The second term only where prefill was measured apart. Where the pool's occupancy is `auto` the figure
+    is for occupancy 1, and `pool.occupancy` of the replicas live in the hour is still to be multiplied in.
     """
-    if pool.occupancy_frac is None:
-        raise ValueError("occupancy `auto` must be resolved before the program is built")
     replica_seconds_per_token = 1.0 / point.output_tps
     if point.input_tps is not None:
         ratio = workload.input_per_output(day_type, hour) or 0.0
         replica_seconds_per_token += (1.0 - workload.prefix_hit_frac) * ratio / point.input_tps
-    return pool.occupancy_frac / (workload.burst_factor * replica_seconds_per_token)
+    fixed = 1.0 if pool.occupancy_frac is None else pool.occupancy_frac
+    return fixed / (workload.burst_factor * replica_seconds_per_token)
 
 
 class Rejection(Frozen):

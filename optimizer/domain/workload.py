@@ -6,6 +6,7 @@ from typing import Literal
 
 from optimizer.domain.base import Frozen, Row
 from optimizer.domain.hours import ALL_DAY
+from optimizer.domain.waiting import occupancy_for
 
 PoolKind = Literal["interactive", "batch", "small", "experiments"]
 
@@ -77,9 +78,10 @@ class Workload(Row):
 class Pool(Row):
     """Replicas that serve together.
 
-    occupancy_frac: share of goodput planned for; None = `auto`. rollout_frac: surge of a new version beside the old one, in
-    rollout_hours. spot_max_frac: share of the pool's own tok/s that may be on spot in any hour. node_types: allowed; empty = all.
-    min_live: live replicas in every hour. ready_hours, fixed_nodes, fixed_node_type: look-ahead and standing quota.
+    occupancy_frac: share of goodput planned for; None = `auto`: by the live replicas of the hour (waiting.py), so that at most
+    wait_prob_max_frac of the requests wait longer than half a mean service. rollout_frac: surge of a new version beside the old
+    one, in rollout_hours. spot_max_frac: share of the pool's own tok/s that may be on spot in any hour. node_types: allowed;
+    empty = all. min_live: live replicas in every hour. ready_hours, fixed_nodes, fixed_node_type: look-ahead, standing quota.
     """
 
     pool: str
@@ -94,6 +96,15 @@ class Pool(Row):
     ready_hours: int = 0
     fixed_nodes: int = 0
     fixed_node_type: str | None = None
+
+    @property
+    def is_auto(self) -> bool:
+        """True where the occupancy follows from the live replicas of the hour."""
+        return self.occupancy_frac is None
+
+    def occupancy(self, live: int) -> float:
+        """Share of goodput planned for where `live` replicas of the pool are live, spot included; with `auto` 0 where none is."""
+        return occupancy_for(live, self.wait_prob_max_frac) if self.occupancy_frac is None else self.occupancy_frac
 
 
 class Contingency(Row):

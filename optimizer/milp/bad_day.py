@@ -4,14 +4,16 @@ First spot is lost, then on-demand nodes or a zone (what is left of the firm nod
 pools of the contingency at once), then replicas of any one option. What is left of option k after losing n of the replicas that
 stay is max(0, stays - n), written as left <= stays - n + n_max (1 - enough), left <= most x enough with enough whole in 0..1.
 What is left serves one or two workloads iff it is worth their demand at all prices of `directions`; three or more get loads.
+With occupancy `auto` all this is at the occupancy of the replicas live before the loss (occupancy.py).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from optimizer.milp.bounds import replica_bound, spot_bound
+from optimizer.milp.bounds import anew_bound, replica_bound, spot_bound
 from optimizer.milp.frame import api_limits
+from optimizer.milp.occupancy import all_relieved, relief_at, worth_rows
 from optimizer.milp.prep import BadDay
 from optimizer.milp.prices import directions
 from optimizer.milp.program import Key, Term
@@ -72,7 +74,7 @@ def _given_out_anew(writer: Writer, day: BadDay, label: Key, zone: tuple[str, st
     for k, (option, size) in enumerate(zip(pool.options, pool.sizes, strict=True)):
         terms: list[Term] = []
         key = (day.contingency, zone, option.node_type, t)
-        anew = program.add_variable(("anew", writer.name, label, k, t), up=replica_bound(pool, writer.piece, k), integer=True)
+        anew = program.add_variable(("anew", writer.name, label, k, t), up=anew_bound(pool, writer.piece, k), integer=True)
         frame.anew_firm.setdefault((*key, day.obtainable_frac), []).append((float(size), anew))
         frame.split_over_places(
             ("anew_place", writer.name, label, k, t), option, anew, frame.prep.firm_offers(option.node_type), frame.anew_place,
@@ -101,7 +103,8 @@ def _given_out_anew(writer: Writer, day: BadDay, label: Key, zone: tuple[str, st
 def _after_loss(writer: Writer, k: int, day: BadDay, stays: list[Term], has_spot: bool, same: object) -> list[Term]:
     """max(0, stays - n) of option k, shared by the contingencies that lose as much of the same replicas."""
     pool, piece, program = writer.pool, writer.piece, writer.frame.program
-    most = replica_bound(pool, piece, k) + (spot_bound(pool, piece, k) if has_spot else 0)
+    firm = anew_bound(pool, piece, k) if day.regiven else replica_bound(pool, piece, k)
+    most = firm + (spot_bound(pool, piece, k) if has_spot else 0)
     most_left = max((live - day.lost(k, live) for live in range(most + 1)), default=0)
     if most_left <= 0:
         return []
@@ -140,6 +143,9 @@ def _serves(writer: Writer, key: Key, day: BadDay, left: list[list[Term]]) -> No
     if day.api_absorbs:
         _absorb_limits(writer, key)
     asking = [w for w, tps in enumerate(piece.firm_tps) if tps > 0]
+    if writer.classes:
+        _serves_at_class(writer, key, day, left, asking, relief)
+        return
     if len(asking) <= 2:
         # Exact without loads for up to two workloads: what is left serves them iff it does so at every price of `directions`.
         for i, prices in enumerate(directions(len(asking), [tuple(mean[w] for w in asking) for mean in piece.mean_tps])):
@@ -164,6 +170,44 @@ def _serves(writer: Writer, key: Key, day: BadDay, left: list[list[Term]]) -> No
         if demand > 0:
             terms = [(c / demand, v) for c, v in (*served[w], *relief[w])]
             program.add_row(("bad_day", writer.name, key, w, t), terms, ">=", 1 + day.surge_frac)
+
+
+def _serves_at_class(
+    writer: Writer, key: Key, day: BadDay, left: list[list[Term]], asking: list[int], relief: list[list[Term]]
+) -> None:
+    """The rows of `_serves` with occupancy `auto`: what is asked is divided by the occupancy of the live class."""
+    program, piece, t = writer.frame.program, writer.piece, writer.t
+    surged = 1 + day.surge_frac
+    parts = {
+        w: relief_at(writer, key, w, relief[w] if day.api_absorbs else None, surged * piece.firm_tps[w]) for w in asking
+    }
+    for w in asking:
+        all_relieved(writer, (writer.name, key, t), w, surged * piece.firm_tps[w], parts[w])
+    if len(asking) <= 2:
+        for i, prices in enumerate(directions(len(asking), [tuple(mean[w] for w in asking) for mean in piece.mean_tps])):
+            priced = list(zip(prices, asking, strict=True))
+            worth = [max(price * piece.mean_tps[k][w] for price, w in priced) for k in range(len(left))]
+            terms = [(c * worth[k], v) for k, stays in enumerate(left) for c, v in stays]
+            asked = sum(price * piece.firm_tps[w] for price, w in priced)
+            worth_rows(writer, (writer.name, key, i, t), terms, asked, surged, [(price, parts[w]) for price, w in priced])
+        return
+    served: dict[tuple[int, int], list[Term]] = {}
+    for k, stays in enumerate(left):
+        busy: list[Term] = []
+        for w in asking:
+            for i, each in enumerate(writer.classes):
+                if piece.mean_tps[k][w] > 0 and each.occupancy > 0:
+                    load = program.add_variable(("bad_load", writer.name, key, k, w, each.live, t))
+                    served.setdefault((w, i), []).append((1.0, load))
+                    busy.append((1.0 / (piece.mean_tps[k][w] * each.occupancy), load))
+        if busy:
+            minus = [(-c, v) for c, v in stays]
+            program.add_row(("bad_capacity", writer.name, key, k, t), [*busy, *minus], "<=", 0.0)
+    for w in asking:
+        for i, each in enumerate(writer.classes):
+            terms = [(c / piece.firm_tps[w], v) for c, v in (*served.get((w, i), ()), *parts[w][i])]
+            row = ("bad_day", writer.name, key, w, each.live, t)
+            program.add_row(row, [*terms, (-surged, each.chosen)], ">=", 0.0)
 
 
 def _absorbed(writer: Writer, key: Key, w: int, asked_tps: float) -> list[Term]:

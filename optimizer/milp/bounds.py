@@ -1,13 +1,17 @@
 """How much of anything can be useful: replica bounds per option and slice, node bounds per type.
 
 An option that can serve a set of workloads never needs more replicas than serve all of their demand alone on the worst day:
-with that many, any replica beyond changes nothing, since every other requirement on those workloads is already met.
+with that many, any replica beyond changes nothing, since every other requirement on those workloads is already met. With `auto`
+this holds for options that serve all workloads of the pool, since the occupancy never falls with more replicas; where an option
+serves some of them, or a bad day takes all of it or gives it out anew, more of it are allowed for, but not without end.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from optimizer.milp.prep import BadDay, PoolData, PoolSlice, Prep
-from optimizer.units import ceil_hedged
+from optimizer.units import ROUNDING_HEDGE, ceil_hedged
 
 _NO_LIMIT = 10**9
 
@@ -19,12 +23,90 @@ def replica_bound(pool: PoolData, piece: PoolSlice, k: int) -> int:
 
 def alone_bound(pool: PoolData, piece: PoolSlice, k: int) -> int:
     """Live replicas of option k that serve all its workloads alone, every bad day included, whatever can be had of them."""
+    if pool.pool.is_auto:
+        most = _auto_alone(pool, piece, k)
+        partial = any(tps > 0 and mean <= 0 for tps, mean in zip(piece.serve_max_tps, piece.mean_tps[k], strict=True))
+        gone = piece.total_firm_tps > 0 and any(day.regiven or day.lost_frac >= 1 for day in pool.bad_days)
+        if partial or gone:
+            # It may also be live only to let others be busier: those of other workloads, or what is left of it all.
+            most += max(_auto_alone(pool, piece, j) for j in range(len(pool.options)))
+        return most + pool.pool.min_live
     most = ceil_hedged(_alone(piece.serve_max_tps, piece.mean_tps[k]))
     if piece.total_firm_tps > 0:
         for day in pool.bad_days:
             needed = ceil_hedged((1 + day.surge_frac) * _alone(piece.firm_tps, piece.mean_tps[k]))
             most = max(most, _enough_after_loss(day, k, needed))
     return most + pool.pool.min_live
+
+
+def _auto_alone(pool: PoolData, piece: PoolSlice, k: int) -> int:
+    """Fewest live replicas of option k that serve all its workloads alone, bad days included, at the occupancy of so many."""
+    work, firm = _alone(piece.serve_max_tps, piece.mean_tps[k]), _alone(piece.firm_tps, piece.mean_tps[k])
+    days = pool.bad_days if piece.total_firm_tps > 0 else ()
+
+    def enough(live: int) -> bool:
+        room = pool.pool.occupancy(live) * (1 + ROUNDING_HEDGE)
+        kept = [(live if day.lost_frac >= 1 else live - day.lost(k, live), 1 + day.surge_frac) for day in days]
+        return live * room >= work and all(left * room >= surged * firm for left, surged in kept)
+
+    return _fewest(enough)
+
+
+def _fewest(enough: Callable[[int], bool]) -> int:
+    """Smallest whole number that is enough, where every larger one is too."""
+    if enough(0):
+        return 0
+    high = 1
+    while not enough(high):
+        high *= 2
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def least_live(pool: PoolData, piece: PoolSlice) -> int:
+    """Fewest live replicas of an `auto` pool with which the slice can be served, as if all were of the best option."""
+    least = 0.0
+    for w, workload in enumerate(pool.workloads):
+        own = piece.demand_tps[w] - piece.overflow_max_tps[w]
+        best = max((mean[w] for mean in piece.mean_tps), default=0.0)
+        if not workload.deferrable_hours and own > 0 and best > 0:
+            least += own / best
+    return _fewest(lambda live: live * pool.pool.occupancy(live) * (1 + ROUNDING_HEDGE) >= least)
+
+
+def most_pool_live(pool: PoolData, piece: PoolSlice) -> int:
+    """Most live replicas of an `auto` pool that can be useful: those of every option together, or fewer.
+
+    With one workload and m_k replicas of option k that serve it alone without a loss: from M = max m_k on, replicas whose sum of
+    live_k / m_k is at least 1 serve it. So one can be spared where the sum is more than 1 + 1 / m_k + the most that a loss takes.
+    """
+    apart = pool.spot_mode == "sep"
+    every = sum(
+        replica_bound(pool, piece, k) + (spot_bound(pool, piece, k) if apart else 0) for k in range(len(pool.options))
+    )
+    days = pool.bad_days if piece.total_firm_tps > 0 else ()
+    if apart or len(pool.workloads) > 1 or any(day.lost_frac > 0 or day.regiven for day in days) or not pool.options:
+        return every
+    surged = max((1 + day.surge_frac for day in days), default=1.0)
+    work = [max(piece.serve_max_tps[0], surged * piece.firm_tps[0]) / mean[0] for mean in piece.mean_tps]
+    alone = [
+        _fewest(lambda live, need=need: live * pool.pool.occupancy(live) >= need)  # type: ignore[misc]
+        for need in work
+    ]
+    lost = max(((day.replicas_lost + day.on_nodes[k]) / alone[k] for day in days for k in range(len(alone))), default=0.0)
+    return min(every, max(ceil_hedged(max(alone) * (1 + lost)) + 1, pool.pool.min_live))
+
+
+def anew_bound(pool: PoolData, piece: PoolSlice, k: int) -> int:
+    """Most useful replicas of option k on the nodes that a bad day leaves; with `auto` at the least occupancy there can be."""
+    if not pool.pool.is_auto:
+        return replica_bound(pool, piece, k)
+    firm = _alone(piece.firm_tps, piece.mean_tps[k]) / pool.pool.occupancy(max(1, least_live(pool, piece)))
+    most = max((_enough_after_loss(day, k, ceil_hedged((1 + day.surge_frac) * firm)) for day in pool.bad_days), default=0)
+    return min(max(most, replica_bound(pool, piece, k)), *_stated(pool.firm_supply[k]), _NO_LIMIT)
 
 
 def _supply(pool: PoolData, k: int) -> int | None:
@@ -69,9 +151,10 @@ def total_replicas(live: int, rollout_frac: float) -> int:
 
 def units_bound(pool: PoolData, piece: PoolSlice, node_type: str) -> int:
     """Units of that node type with which every option of the pool on it is at its bound."""
+    firm_bound = anew_bound if any(day.regiven for day in pool.bad_days) else replica_bound
     return sum(
         size * total_replicas(
-            replica_bound(pool, piece, k) + (spot_bound(pool, piece, k) if pool.spot_mode == "sep" else 0), piece.rollout_frac
+            firm_bound(pool, piece, k) + (spot_bound(pool, piece, k) if pool.spot_mode == "sep" else 0), piece.rollout_frac
         )
         for k, (option, size) in enumerate(zip(pool.options, pool.sizes, strict=True))
         if option.node_type == node_type

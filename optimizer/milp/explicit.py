@@ -11,16 +11,19 @@ Rows:
   spot:      sum spot_load <= spot_max_frac x sum (load + spot_load)
   rollout:   total + spot_total >= (1 + rollout_frac) x (live + spot_live)
   ready:     total[t] >= live[t'] for t' = t..t + ready_hours, around midnight, firm and spot apart
+Where the pool's occupancy is `auto`, capacity and bad days are those of occupancy.py.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from optimizer.milp.bad_day import add_bad_day
 from optimizer.milp.bounds import replica_bound, spot_bound, total_replicas
 from optimizer.milp.frame import Frame
 from optimizer.milp.levels import add_levels
+from optimizer.milp.occupancy import Loads, add_cover, add_live_classes, add_loads, is_cover
 from optimizer.milp.prep import PoolData, arrival_hours
 from optimizer.milp.program import Term
 from optimizer.milp.writer import Writer
@@ -34,11 +37,13 @@ def add_explicit_pool(frame: Frame, pool: PoolData) -> None:
         live = _replicas(writer, "live", "total")
         spot = _replicas(writer, "spot_live", "spot_total") if pool.spot_mode == "sep" else []
         _rollout(writer, live, spot)
+        if pool.pool.is_auto and piece.total_serve_tps > 0:
+            writer = replace(writer, classes=add_live_classes(writer, live, spot))
         _normal_hour(writer, live, spot)
         if pool.pool.min_live > 0:
             every = [(1.0, variable) for variable in (*live, *spot)]
             frame.program.add_row(("min_live", writer.name, t), every, ">=", float(pool.pool.min_live))
-        if piece.total_firm_tps > 0 and not add_levels(writer, live):
+        if piece.total_firm_tps > 0 and (pool.pool.is_auto or not add_levels(writer, live)):
             for c, day in enumerate(pool.bad_days):
                 add_bad_day(writer, c, day, live, spot)
     if pool.pool.ready_hours:
@@ -102,24 +107,32 @@ def _rollout(writer: Writer, live: list[Any], spot: list[Any]) -> None:
         program.add_row(("rollout", writer.name, k, t), terms, ">=", 0.0)
 
 
-def _normal_hour(writer: Writer, live: list[Any], spot: list[Any]) -> None:
+def _loads(writer: Writer, live: list[Any], spot: list[Any]) -> Loads:
     program, piece, t = writer.frame.program, writer.piece, writer.t
-    served: list[list[Term]] = [[] for _ in writer.pool.workloads]
-    on_spot: list[Term] = []
+    loads = Loads([[] for _ in writer.pool.workloads], [])
     for family, replicas in (("load", live), ("spot_load", spot)):
         for k, variable in enumerate(replicas):
             busy: list[Term] = []
             for w, mean in enumerate(piece.mean_tps[k]):
                 if mean > 0 and piece.serve_max_tps[w] > 0:
                     load = program.add_variable((family, writer.name, k, w, t), up=piece.serve_max_tps[w])
-                    served[w].append((1.0, load))
+                    loads.served[w].append((1.0, load))
                     busy.append((1.0 / mean, load))
                     if family == "spot_load":
-                        on_spot.append((1.0, load))
+                        loads.on_spot.append((1.0, load))
             if busy:
                 program.add_row((f"{family}_capacity", writer.name, k, t), [*busy, (-1.0, variable)], "<=", 0.0)
+    return loads
+
+
+def _normal_hour(writer: Writer, live: list[Any], spot: list[Any]) -> None:
+    program, piece, t = writer.frame.program, writer.piece, writer.t
+    if writer.classes and is_cover(writer.pool):
+        add_cover(writer, live)
+        return
+    loads = add_loads(writer, live, spot) if writer.classes else _loads(writer, live, spot)
     for w, workload in enumerate(writer.pool.workloads):
-        terms = [*served[w], *writer.overflow_terms(w)]
+        terms = [*loads.served[w], *writer.overflow_terms(w)]
         if workload.deferrable_hours:
             _serve_deferred(writer, w, terms)
             continue
@@ -128,9 +141,9 @@ def _normal_hour(writer: Writer, live: list[Any], spot: list[Any]) -> None:
         row = [(c * scale, v) for c, v in terms]
         program.add_row(("serve", writer.name, w, t), row, "==", 1.0 if demand > 0 else 0.0)
     share = writer.pool.pool.spot_max_frac
-    if on_spot and share < 1:
-        own = [(-share, load) for loads in served for _, load in loads]
-        program.add_row(("spot_share", writer.name, t), [*on_spot, *own], "<=", 0.0)
+    if loads.on_spot and share < 1:
+        own = [(-share, load) for served in loads.served for _, load in served]
+        program.add_row(("spot_share", writer.name, t), [*loads.on_spot, *own], "<=", 0.0)
 
 
 def _serve_deferred(writer: Writer, w: int, terms: list[Term]) -> None:

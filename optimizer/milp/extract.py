@@ -9,6 +9,7 @@ from optimizer.milp.bounds import total_replicas
 from optimizer.milp.frame import Frame, use_costs
 from optimizer.milp.menu import Menu, replicas_of_line
 from optimizer.milp.menu_pairs import split_two
+from optimizer.milp.occupancy import is_cover
 from optimizer.milp.prep import PoolData, PoolSlice, Prep, arrival_hours
 from optimizer.milp.program import Program
 from optimizer.plan.plan import Commitment, Covered, Decision, Load, NodesNew, NodeUse, Overflow, ReplicaCount, Shift
@@ -67,7 +68,7 @@ def _live(program: Program, pool: PoolData, t: int, menus: tuple[Menu, ...] | No
         live = [0] * count
         for i, line in enumerate(menus[t].lines):
             if program.whole(("line", name, i, t)):
-                one = len(pool.workloads) == 1
+                one = len(pool.workloads) == 1 and not pool.pool.is_auto
                 live = list(replicas_of_line(pool, piece, menus[t], line)) if one else [n or 0 for n in line.bounds]
         spot = [0] * count
     else:
@@ -204,10 +205,13 @@ def _loads(
     """Overflow as solved without noise; loads spread so that load + overflow is the demand exactly."""
     name = pool.pool.pool
     count = len(pool.options)
+    has_loads = not has_menu and not is_cover(pool)
     both: list[list[float]] | None = None
     if has_menu and len(pool.workloads) == 2:
         live = [firm + spot for firm, spot in zip(fleet.firm_live, fleet.spot_live, strict=True)]
-        both = split_two(piece, live, (piece.demand_tps[0], piece.demand_tps[1]))
+        share = pool.pool.occupancy(sum(live)) if pool.pool.is_auto else 1.0
+        carried = [tuple(share * tps for tps in row) for row in piece.mean_tps]
+        both = split_two(carried, live, (piece.demand_tps[0], piece.demand_tps[1]))
     fleet.firm_tps = [[0.0] * len(pool.workloads) for _ in range(count)]
     fleet.spot_tps = [[0.0] * len(pool.workloads) for _ in range(count)]
     for w, workload in enumerate(pool.workloads):
@@ -234,12 +238,12 @@ def _loads(
             continue
         firm = [program.value(("load", name, k, w, t)) for k in range(count)]
         spot = [program.value(("spot_load", name, k, w, t)) for k in range(count)]
-        if len(pool.workloads) == 1 and pool.spot_mode != "sep" and has_menu:
+        if len(pool.workloads) == 1 and pool.spot_mode != "sep" and not has_loads:
             firm = [live * piece.mean_tps[k][0] for k, live in enumerate(fleet.firm_live)]
             spot = [live * piece.mean_tps[k][0] for k, live in enumerate(fleet.spot_live)]
         if both is not None:
             firm = [loads[w] for loads in both]
-        if pool.spot_mode == "any" and (both is not None or len(pool.workloads) > 1 or not has_menu):
+        if pool.spot_mode == "any" and (both is not None or len(pool.workloads) > 1 or has_loads):
             shares = [s / (f + s) if f + s else 0.0 for f, s in zip(fleet.firm_live, fleet.spot_live, strict=True)]
             spot = [load * share for load, share in zip(firm, shares, strict=True)]
             firm = [load - on_spot for load, on_spot in zip(firm, spot, strict=True)]

@@ -1,13 +1,16 @@
-"""Menus of pools with two workloads and no API: the least GPUs per node type with which a slice can be served.
+"""Menus of pools with two workloads and no API, or with occupancy `auto`: the least GPUs per node type that serve a slice.
 
 A mix is a number of live replicas of each option on one node type. At the prices of `directions` a mix is worth C tok/s, and its
 worst loss on a bad day is worth L; a fleet of mixes serves the slice iff at all prices the sum of C, less the largest L for each
 bad day, covers what is asked. So mixes of different node types combine by sums and maxima, and every combination is tried.
+With occupancy `auto` the worth is at occupancy 1, and what is asked is divided by the occupancy of the live replicas of all types
+together; that number is then one more worth. One workload has one price, and what it is short of may go to an API.
 Method: solver.md section 2, "Two workloads, no API".
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
@@ -35,6 +38,13 @@ class _Mixes:
 
     steps [mix, type], worth [mix, price], loss [mix, bad day, price], live [mix, option].
     """
+
+    def occupancy(self, pool: PoolData) -> NDArray[np.float64]:
+        """[mix, 1]: what the worth of each mix is to be multiplied with; 1 where the occupancy is stated, and in the worth."""
+        if not pool.pool.is_auto:
+            return np.ones((len(self.live), 1))
+        counts, place = np.unique(self.live.sum(axis=1), return_inverse=True)
+        return np.array([pool.pool.occupancy(int(count)) for count in counts])[place.reshape(-1)].reshape(-1, 1)
 
     steps: NDArray[np.int64]
     worth: NDArray[np.float64]
@@ -68,7 +78,7 @@ def _all_mixes(
     bounds: list[int], most: int,
 ) -> _Mixes | None:
     """Every combination of mixes over the node types; None where there would be more than `most`."""
-    prices = directions(2, [(row[0], row[1]) for row in piece.mean_tps])
+    prices = directions(len(pool.workloads), list(piece.mean_tps))
     combined: _Mixes | None = None
     for axis, (node_type, size) in enumerate(zip(node_types, step, strict=True)):
         members = [k for k, option in enumerate(pool.options) if option.node_type == node_type]
@@ -109,7 +119,8 @@ def _mixes(
             loss[:, q, :] = np.maximum(loss[:, q, :], lost[:, None] * value[column][None, :])
     steps = np.zeros((len(counts), axes), dtype=np.int64)
     steps[:, axis] = -(-units // step)
-    keep = _not_beaten(steps[:, axis], worth, loss)
+    compared = np.column_stack([worth, live.sum(axis=1)]) if pool.pool.is_auto else worth
+    keep = _not_beaten(steps[:, axis], compared, loss)
     return _Mixes(steps[keep], worth[keep], loss[keep], live[keep])
 
 
@@ -127,26 +138,29 @@ def _not_beaten(steps: NDArray[np.int64], worth: NDArray[np.float64], loss: NDAr
     return np.array(kept, dtype=np.int64)
 
 
-def split_two(piece: PoolSlice, live: list[int], served_tps: tuple[float, float]) -> list[list[float]]:
+def split_two(
+    mean_tps: Sequence[tuple[float, ...]], live: list[int], served_tps: tuple[float, float]
+) -> list[list[float]]:
     """Loads [option][workload] of two workloads on live replicas that can serve them: whoever is relatively best goes first.
 
-    The first workload fills options in the order of its advantage over the second; the second takes the rest, evenly.
+    mean_tps: [option][workload] of one live replica. The first workload fills options in the order of its advantage over the
+    second; the second takes the rest, evenly.
     """
     loads = [[0.0, 0.0] for _ in live]
     free = [float(count) for count in live]
     left = served_tps[0]
-    order = sorted(range(len(live)), key=lambda k: _advantage(piece.mean_tps[k]), reverse=True)
+    order = sorted(range(len(live)), key=lambda k: _advantage(mean_tps[k]), reverse=True)
     for k in order:
-        mean = piece.mean_tps[k][0]
+        mean = mean_tps[k][0]
         if mean > 0 and left > 0:
             take = min(left, free[k] * mean)
             loads[k][0] = take
             free[k] -= take / mean
             left -= take
-    room = sum(free[k] * piece.mean_tps[k][1] for k in order)
+    room = sum(free[k] * mean_tps[k][1] for k in order)
     for k in order:
         if room > 0:
-            loads[k][1] = served_tps[1] * free[k] * piece.mean_tps[k][1] / room
+            loads[k][1] = served_tps[1] * free[k] * mean_tps[k][1] / room
     return loads
 
 
@@ -168,36 +182,48 @@ def _menu(
 ) -> Menu:
     if piece.total_serve_tps <= 0:
         return Menu(node_types, (Line((0,) * len(node_types), 0.0, (0,) * len(pool.options)),))
-    prices = directions(2, [(row[0], row[1]) for row in piece.mean_tps])
+    prices = directions(len(pool.workloads), list(piece.mean_tps))
     asked = np.array([sum(p * d for p, d in zip(price, piece.demand_tps, strict=True)) for price in prices])
-    slack = ROUNDING_HEDGE * asked
-    serves = (mixes.worth >= asked - slack).all(axis=1)
-    for q, day in enumerate(days):
-        serves &= (mixes.worth - mixes.loss[:, q, :] >= (1 + day.surge_frac) * asked - slack).all(axis=1)
-    index = np.flatnonzero(serves)
+    short = _short(pool, piece, days, mixes, asked)
+    index = np.flatnonzero(np.isfinite(short))
     if len(index) == 0:
         return Menu(node_types, ())
     shape = tuple(int(n) + 1 for n in mixes.steps[index].max(axis=0))
     flat = np.ravel_multi_index(tuple(mixes.steps[index].T), shape)
-    grid = np.zeros(shape, dtype=bool)
-    grid.ravel()[flat] = True
+    grid = np.full(shape, np.inf)
+    np.minimum.at(grid.ravel(), flat, short[index])
     reached = grid.copy()
     for axis in range(len(shape)):
-        reached = np.logical_or.accumulate(reached, axis=axis)
-    least = grid.copy()
+        reached = np.minimum.accumulate(reached, axis=axis)
+    least = np.isfinite(grid)
     for axis, n in enumerate(shape):
         if n > 1:
             later: list[slice] = [slice(None)] * len(shape)
             earlier: list[slice] = [slice(None)] * len(shape)
             later[axis], earlier[axis] = slice(1, None), slice(None, -1)
-            least[tuple(later)] &= ~reached[tuple(earlier)]
-    # Of the mixes on one grid point, the one with the fewest live replicas.
-    fewest = np.lexsort((mixes.live[index].sum(axis=1), flat))
+            least[tuple(later)] &= grid[tuple(later)] < reached[tuple(earlier)]
+    # Of the mixes on one grid point, the one with least overflow, then with the fewest live replicas.
+    fewest = np.lexsort((mixes.live[index].sum(axis=1), short[index], flat))
     _, first = np.unique(flat[fewest], return_index=True)
     lines = []
     for place in fewest[first]:
         cell = tuple(int(n) for n in mixes.steps[index[place]])
         if least[cell]:
             live = tuple(int(n) for n in mixes.live[index[place]])
-            lines.append(Line(tuple(n * s for n, s in zip(cell, step, strict=True)), 0.0, live))
+            lines.append(Line(tuple(n * s for n, s in zip(cell, step, strict=True)), float(short[index[place]]), live))
     return Menu(node_types, tuple(lines))
+
+
+def _short(
+    pool: PoolData, piece: PoolSlice, days: tuple[BadDay, ...], mixes: _Mixes, asked: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """[mix]: least overflow in tok/s with which a mix serves the slice, infinite where it cannot. Two workloads have no API."""
+    occupancy = mixes.occupancy(pool)
+    lacking = asked - mixes.worth * occupancy
+    for q, day in enumerate(days):
+        lacking = np.maximum(lacking, (1 + day.surge_frac) * asked - (mixes.worth - mixes.loss[:, q, :]) * occupancy)
+    lacking[lacking <= ROUNDING_HEDGE * asked] = 0.0
+    short: NDArray[np.float64] = lacking.max(axis=1)
+    most = piece.overflow_max_tps[0] * (1 + ROUNDING_HEDGE) if len(pool.workloads) == 1 else 0.0
+    short[short > most] = np.inf
+    return short

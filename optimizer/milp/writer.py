@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from optimizer.milp.frame import Frame
 from optimizer.milp.prep import PoolData, PoolSlice
@@ -10,13 +11,23 @@ from optimizer.milp.program import Term
 
 
 @dataclass(frozen=True)
+class LiveClass:
+    """A number of live replicas that may be right in a slice, its occupancy, and the 0/1 variable that chooses it."""
+
+    live: int
+    occupancy: float
+    chosen: Any
+
+
+@dataclass(frozen=True)
 class Writer:
-    """Where rows of one pool in slice t go, and what they are about."""
+    """Where rows of one pool in slice t go, and what they are about. classes: of a pool whose occupancy is `auto`, else empty."""
 
     frame: Frame
     pool: PoolData
     piece: PoolSlice
     t: int
+    classes: tuple[LiveClass, ...] = ()
 
     @property
     def name(self) -> str:

@@ -11,7 +11,6 @@ from math import isfinite
 from optimizer.candidates.option import Candidates
 from optimizer.domain.base import Frozen
 from optimizer.domain.case import Case
-from optimizer.domain.workload import Pool
 from optimizer.plan.audit_badday import check_bad_days
 from optimizer.plan.audit_discounts import check_discounts
 from optimizer.plan.audit_money import check_money
@@ -29,6 +28,7 @@ from optimizer.plan.audit_service import (
     check_shifts,
     check_spot_share,
 )
+from optimizer.plan.audit_waiting import check_waiting
 from optimizer.plan.index import PlanIndex
 from optimizer.plan.plan import Decision
 
@@ -67,6 +67,7 @@ def audit_decision(
     violations += check_api_use(index)
     violations += check_api_limits(index)
     violations += check_capacity(index)
+    violations += check_waiting(index)
     violations += check_rollout(index)
     violations += check_ready(index)
     violations += check_min_live(index)
@@ -84,15 +85,11 @@ def audit_decision(
 
 
 def check_understood(case: Case) -> list[str]:
-    """Values whose meaning this audit does not re-check: a plan for them cannot pass."""
+    """Values that have no meaning: a plan for them cannot pass."""
     messages = []
-    pool_defaults = Pool(pool="")
     for pool in case.pools:
-        if pool.occupancy_frac is None:
-            messages.append(f"pool {pool.pool}: occupancy_frac auto is not audited")
-        for field in ("wait_prob_max_frac",):
-            if getattr(pool, field) != getattr(pool_defaults, field):
-                messages.append(f"pool {pool.pool}: {field} {getattr(pool, field)} is not audited")
+        if pool.is_auto and not 0 < pool.wait_prob_max_frac <= 1:
+            messages.append(f"pool {pool.pool}: wait_prob_max_frac {pool.wait_prob_max_frac} is no share that may wait")
     for workload in case.workloads:
         if workload.pool not in {pool.pool for pool in case.pools}:
             messages.append(f"workload {workload.workload}: pool {workload.pool} is not in the case")

@@ -131,7 +131,8 @@ def check_capacity(index: PlanIndex) -> list[str]:
             option = (index.workloads[workload].pool, name)
             share = index.replica_per_tps(option, workload, key)
             if share is None:
-                messages.append(f"load of {workload}, {_at(key)}: {firm + spot:.6g} tok/s on {name}, without a point for it")
+                missing = "a point for it" if index.options[option].point(workload) is None else "a live replica in the pool"
+                messages.append(f"load of {workload}, {_at(key)}: {firm + spot:.6g} tok/s on {name}, without {missing}")
                 continue
             replicas = taken.setdefault(option, [0.0, 0.0])
             replicas[0] += firm * share

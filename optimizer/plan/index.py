@@ -83,6 +83,9 @@ class PlanIndex:
             self.replicas[row.day_type, row.hour][row.pool, row.option] = Replicas(
                 row.live - row.spot_live, row.total - row.spot_total, row.spot_live, row.spot_total
             )
+        self._pool_live: dict[tuple[str, SliceKey], int] = defaultdict(int)
+        for row in decision.replicas:
+            self._pool_live[row.pool, (row.day_type, row.hour)] += row.live
         self.loads: dict[SliceKey, dict[tuple[str, str], tuple[float, float]]] = defaultdict(dict)
         for load in decision.loads:
             self.loads[load.day_type, load.hour][load.workload, load.option] = (load.firm_tps, load.spot_tps)
@@ -127,11 +130,28 @@ class PlanIndex:
         with_input = any(day.day_type == key[0] and day.input_tps is not None for day in row.demand)
         return not with_input or self.demand_tps(workload, key) > 0
 
+    def pool_live(self, pool: str, key: SliceKey) -> int:
+        """Live replicas of a pool in one slice, spot included."""
+        return self._pool_live.get((pool, key), 0)
+
+    def occupancy(self, pool: str, key: SliceKey) -> float:
+        """Share of goodput planned for in one slice: as stated, or with `auto` by the replicas live in the plan in that slice."""
+        row = self.pools[pool]
+        return row.occupancy(self.pool_live(pool, key) if row.is_auto else 0)
+
     def replica_per_tps(self, option: OptionKey, workload: str, key: SliceKey) -> float | None:
         """Live replicas that one hourly-mean output tok/s takes on an option; None where the option cannot serve the workload.
 
-        burst / occupancy x (1 / output_tps + (1 - prefix_hit_frac) x input per output / input_tps), straight from the measured
-        row; the second term only where prefill was measured apart (INPUTS, "Capacity").
+        `busy_per_tps` / occupancy of the slice (INPUTS, "Capacity"); with `auto` None, too, where the pool has no live replica.
+        """
+        busy, occupancy = self.busy_per_tps(option, workload, key), self.occupancy(option[0], key)
+        return None if busy is None or occupancy <= 0 else busy / occupancy
+
+    def busy_per_tps(self, option: OptionKey, workload: str, key: SliceKey) -> float | None:
+        """Replicas kept busy all the time by one hourly-mean output tok/s on an option; None where it cannot serve the workload.
+
+        burst x (1 / output_tps + (1 - prefix_hit_frac) x input per output / input_tps), straight from the measured row; the
+        second term only where prefill was measured apart.
         """
         known = self._shares.get((option, workload))
         if known is not None:
@@ -139,16 +159,13 @@ class PlanIndex:
         point = self.options[option].point(workload)
         if point is None:
             return None
-        row, served, pool = point.row, self.workloads[workload], self.pools[option[0]]
-        if pool.occupancy_frac is None:
-            raise ValueError(f"pool {pool.pool} has no occupancy")
-        factor = served.burst_factor / pool.occupancy_frac
+        row, served = point.row, self.workloads[workload]
         if row.input_tps is None:
-            share = factor / row.output_tps
+            share = served.burst_factor / row.output_tps
             self._shares[option, workload] = share
             return share
         ratio = self.input_per_output(workload, key) or 0.0
-        return factor * (1.0 / row.output_tps + (1.0 - served.prefix_hit_frac) * ratio / row.input_tps)
+        return served.burst_factor * (1.0 / row.output_tps + (1.0 - served.prefix_hit_frac) * ratio / row.input_tps)
 
     def gpu_share(self, option: OptionKey) -> int:
         """Replicas that share one GPU, from the measured rows (1 = a replica takes whole GPUs)."""

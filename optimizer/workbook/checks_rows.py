@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from optimizer.domain.market import HELD
+from optimizer.domain.workload import Pool
 from optimizer.errors import ProblemList
 from optimizer.workbook.inputs import Inputs, key_part
 from optimizer.workbook.rows import TableRow, TableRows
@@ -93,8 +94,23 @@ def check_commitments(inputs: Inputs, problems: ProblemList) -> None:
                            f"{most:g}.", "Correct one of them.", **low.place("min_commit_usd_per_h"))
 
 
+#: Below this next to nothing may be planned on a replica that is alone (occupancy is about 1.65 times it), and figures drown.
+_LEAST_WAIT_PROB = 1e-6
+_WAIT_PROB_DEFAULT: float = Pool.model_fields["wait_prob_max_frac"].default
+
+
 def _pool(row: TableRow, problems: ProblemList) -> None:
-    """A standing quota needs both its nodes and their type; 0 nodes of a type are a statement too."""
+    """A standing quota needs both its nodes and their type; 0 nodes of a type are a statement too. Waiting goes with `auto`."""
+    waiting = row["wait_prob_max_frac"]
+    if not row.bad & {"occupancy_frac", "wait_prob_max_frac"} and waiting is not None:
+        if row["occupancy_frac"] is not None and "wait_prob_max_frac" in row.stated and waiting != _WAIT_PROB_DEFAULT:
+            problems.warn("WAIT_PROB_UNUSED", f"wait_prob_max_frac {waiting:g} is only used where occupancy_frac is auto.",
+                          "Write auto in occupancy_frac, or empty wait_prob_max_frac.", **row.place("wait_prob_max_frac"))
+        if row["occupancy_frac"] is None and waiting < _LEAST_WAIT_PROB:
+            problems.error("WAIT_PROB_TOO_SMALL",
+                           f"With wait_prob_max_frac {waiting:g} a replica may be busy next to none of the time.",
+                           f"Enter {_LEAST_WAIT_PROB:g} or more, for example {_WAIT_PROB_DEFAULT:g}.",
+                           **row.place("wait_prob_max_frac"))
     if row["fixed_nodes"] and row["fixed_node_type"] is None and "fixed_node_type" not in row.bad:
         problems.error("FIXED_NODE_TYPE_MISSING", f"fixed_nodes is {row['fixed_nodes']}, and fixed_node_type is empty.",
                        "State the node type of the standing quota, or empty fixed_nodes.", **row.place("fixed_node_type"))

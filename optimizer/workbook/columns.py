@@ -24,8 +24,7 @@ class Column:
 
     label: header shown in the template, with its unit. default: value of an empty cell; default_text: the default in words where
     it is not a plain value. low, high: allowed range, low_open: low itself is not allowed. choices: allowed words of a choice or
-    list. names: table whose ids the cell must name. not_built: only the default is accepted so far; not_built_values: these are
-    not accepted so far.
+    list. names: table whose ids the cell must name.
     """
 
     key: str
@@ -41,8 +40,6 @@ class Column:
     high: float | None = None
     choices: tuple[str, ...] = ()
     names: str = ""
-    not_built: bool = False
-    not_built_values: tuple[str, ...] = ()
 
     def default_words(self) -> str:
         """The default as a person would type it; "" where there is none."""

@@ -14,7 +14,7 @@ cell formatted as a percentage is one). Lists are separated by `;`. Names of GPU
 and underscores, and through the catalog of aliases. Columns that nobody knows are passed over with a warning.
 
 A sheet that is present is the whole table, with headers only it is empty; a sheet that is absent takes its catalog where there is
-one. A dagger (†) marks what this version accepts only at its default.
+one.
 """
 
 
@@ -40,9 +40,7 @@ def _rows(columns: Iterable[Column]) -> str:
     lines = ["| column | label | unit | type | default | meaning |", "|---|---|---|---|---|---|"]
     for column in columns:
         key = f"**{column.key}**" if column.required else column.key
-        dagger = " †" if column.not_built else ""
         default = "required" if column.required else column.default_words() or "empty"
-        built = f" († not yet: {', '.join(column.not_built_values)})" if column.not_built_values else ""
-        cells = (key + dagger, column.label, column.unit, kind_words(column), default, column.meaning + built)
+        cells = (key, column.label, column.unit, kind_words(column), default, column.meaning)
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"

@@ -9,7 +9,7 @@ from typing import Any
 from optimizer.domain.base import Origin
 from optimizer.errors import ProblemList
 from optimizer.workbook.book import address
-from optimizer.workbook.columns import Column, Table
+from optimizer.workbook.columns import Table
 from optimizer.workbook.tables import RawRow, RawTable
 from optimizer.workbook.values import BadCell, Reading, Value, is_blank, is_scaled, parse_cell
 
@@ -103,7 +103,6 @@ def _parse_row(raw: RawTable, row: RawRow, reading: Reading, hints: _Hints, prob
                 hints.text_numbers = where["cell"] or ""
             if is_scaled(cell):
                 hints.scaled.setdefault(column.key, where["cell"] or "")
-        _refuse_not_built(column, values[column.key], where, problems)
     return TableRow(raw.table, raw.file, row.number, raw.columns, values, frozenset(bad), frozenset(stated), raw.catalog)
 
 
@@ -111,16 +110,6 @@ def _place(table: Table, file: str, number: int, columns: Mapping[str, int], key
     if not columns:
         return {"file": file, "sheet": None, "cell": None}
     return {"file": file, "sheet": table.sheet, "cell": address(number, columns.get(key) or min(columns.values()))}
-
-
-def _refuse_not_built(column: Column, value: Value, where: Mapping[str, str | None], problems: ProblemList) -> None:
-    """Planned features are refused rather than silently passed over."""
-    auto = column.kind == "occupancy" and value is None and "auto" in column.not_built_values
-    if auto or (column.not_built and value != column.default):
-        shown = "auto" if auto else f"{value:g}" if isinstance(value, float) else str(value)
-        default = column.default_words() or "empty"
-        problems.error("NOT_BUILT_YET", f"{column.key} {shown} is not available in this version.",
-                       f"Only {default} is accepted so far: empty the cell.", **where)
 
 
 def refuse_duplicates(rows: Iterable[TableRow], key: Callable[[TableRow], Hashable], words: str, problems: ProblemList) -> None:

@@ -8,14 +8,16 @@ Solved with scipy's HiGHS at gap 0; shares no code with the milp room. For small
 from __future__ import annotations
 
 import datetime
+import functools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.optimize import Bounds, LinearConstraint, brentq, milp
 from scipy.sparse import coo_array
+from scipy.stats import poisson
 
 from optimizer.candidates.option import Candidates, Option
 from optimizer.domain.case import Case
@@ -144,9 +146,33 @@ def tps_of_one_replica(option: Option, workload: Workload, pool: Pool, ratio: fl
             seconds = 1 / point.output_tps
             if point.input_tps is not None:
                 seconds += (1 - workload.prefix_hit_frac) * ratio / point.input_tps
-            assert pool.occupancy_frac is not None
-            return pool.occupancy_frac / (workload.burst_factor * seconds)
+            # with `auto` the share that may be busy follows from the live replicas: `able`
+            return (pool.occupancy_frac or 1.0) / (workload.burst_factor * seconds)
     return None
+
+
+@functools.cache
+def busy_share(live: int, wait_prob_max: float) -> float:
+    """Highest share of the time that `live` replicas may be busy (M/M/c), from scipy's Poisson distribution by root finding."""
+
+    def waiting(rho: float) -> float:
+        work = live * rho
+        full = poisson.pmf(live, work)
+        return float(full / (full + (1 - rho) * poisson.cdf(live - 1, work)) * math.exp(-(live - work) / 2))
+
+    if live == 0 or wait_prob_max >= 1:
+        return float(live > 0)
+    return float(brentq(lambda rho: waiting(rho) - wait_prob_max, 1e-12, 1 - 1e-12, xtol=1e-15, rtol=1e-14))
+
+
+def replicas_at(need: float, pool: Pool) -> int:
+    """Replicas that may be kept busy `need` times; with `auto` the fewest c with c x busy share of c >= need."""
+    if not pool.is_auto:
+        return math.ceil(need)
+    live = math.ceil(need)
+    while live * busy_share(live, pool.wait_prob_max_frac) < need:
+        live += 1
+    return live
 
 
 def api_usd_per_mtok(api: ApiPrice, workload: Workload, ratio: float) -> float:
@@ -181,6 +207,7 @@ class Oracle:
         self.hours = merged_hours(case)
         self.live: dict[tuple[str, str, str, int], int] = {}
         self.total: dict[tuple[str, str, str, int], int] = {}
+        self.live_is: dict[tuple[str, int], list[int]] = {}
         self.overflow: dict[tuple[str, str, int], int] = {}
         self.used: dict[tuple[str, int], int] = {}
         self.lots: dict[str, int] = {}
@@ -238,7 +265,33 @@ class Oracle:
                 if tps is not None:
                     here += surge * hour.demand_tps[workload.workload] / tps
             need = max(need, here)
-        return math.ceil((math.ceil(need) + lost + 1) / kept) + pool.min_live + 1
+        return math.ceil((replicas_at(need, pool) + lost + 1) / kept) + pool.min_live + 1
+
+    # ------------------------------------------------------------------ occupancy `auto`
+
+    def _choose_live(self, index: int, pool: Pool) -> None:
+        """One column for every number of live replicas that an `auto` pool may have in the hour; exactly that many are live."""
+        if not pool.is_auto:
+            return
+        live = [self.live[key] for key in self.live if key[0] == pool.pool and key[3] == index]
+        most = int(sum(self.rows.high[column] for column in live))
+        chosen = [self.rows.column(1, whole=True) for _ in range(most + 1)]
+        self.live_is[pool.pool, index] = chosen
+        self.rows.row([(column, 1.0) for column in chosen], low=1.0, high=1.0)
+        counted = [(column, -float(count)) for count, column in enumerate(chosen)]
+        self.rows.row([*((column, 1.0) for column in live), *counted], low=0.0, high=0.0)
+
+    def _able(self, index: int, pool: Pool, replicas: list[tuple[int, float]], most: float) -> list[tuple[int, float]]:
+        """What these replicas may be kept busy: all; with `auto` the busy share of the hour's live replicas times them."""
+        if not pool.is_auto:
+            return replicas
+        parts = []
+        for count, chosen in enumerate(self.live_is[pool.pool, index]):
+            part = self.rows.column(most)
+            self.rows.row([(part, 1.0), (chosen, -float(most))], high=0.0)
+            parts.append((part, busy_share(count, pool.wait_prob_max_frac)))
+        self.rows.row([*((part, 1.0) for part, _ in parts), *((c, -factor) for c, factor in replicas)], high=0.0)
+        return parts
 
     def _most_total(self, option: Option) -> int:
         return math.ceil(2 * self._most_live(option) * (1 + self.case.pool(option.pool).rollout_frac)) + 1
@@ -398,7 +451,12 @@ class Oracle:
                 self.live[pool.pool, option.option, kind, index] = live
                 self.total[pool.pool, option.option, kind, index] = total
                 self.rows.row([(total, 1.0), (live, -1.0)], low=0.0)
-                capacity = [(live, -1.0)]
+        self._choose_live(index, pool)
+        for option in options:
+            for kind in classes:
+                live = self.live[pool.pool, option.option, kind, index]
+                able = self._able(index, pool, [(live, 1.0)], self.rows.high[live])
+                capacity = [(column, -factor) for column, factor in able]
                 for workload in workloads:
                     tps = tps_of_one_replica(option, workload, pool, hour.input_per_output[workload.workload])
                     if tps is not None:
@@ -467,7 +525,13 @@ class Oracle:
         """What is left after `loser` lost its replicas serves the surged demand, as if dispatched anew."""
         served: dict[str, list[tuple[int, float]]] = {w.workload: [] for w in workloads}
         for option in options:
-            terms = [(column, -factor) for column, factor in left[option.option]]
+            lost = replicas_lost(row, option) if loser is not None and option.option == loser.option else 0
+            most = 2 * self._most_live(option)
+            stays = left[option.option]
+            if lost and pool.is_auto:
+                stays = self._remains(stays, lost, most)
+            able = stays if lost and not pool.is_auto else self._able(index, pool, stays, most)
+            terms = [(column, -factor) for column, factor in able]
             work: list[tuple[int, float]] = []
             for workload in workloads:
                 tps = tps_of_one_replica(option, workload, pool, hour.input_per_output[workload.workload])
@@ -475,10 +539,8 @@ class Oracle:
                     load = self.rows.column(math.inf)
                     served[workload.workload].append((load, 1.0))
                     work.append((load, hour.demand_tps[workload.workload] / tps))
-            if loser is not None and option.option == loser.option:
+            if lost and not pool.is_auto:
                 # what remains = max(left - lost, 0): either all are gone, or at least `lost` were there
-                lost = replicas_lost(row, option)
-                most = 2 * self._most_live(option)
                 all_gone = self.rows.column(1, whole=True)
                 self.rows.row([*work, *terms, (all_gone, -float(lost))], high=-float(lost))
                 self.rows.row([*work, (all_gone, float(most))], high=float(most))
@@ -493,6 +555,14 @@ class Oracle:
                 ]
         for workload in workloads:
             self.rows.row(served[workload.workload], low=1 + row.demand_surge_frac)
+
+    def _remains(self, left: list[tuple[int, float]], lost: int, most: int) -> list[tuple[int, float]]:
+        """max(left - lost, 0) as a column of its own."""
+        remains, all_gone = self.rows.column(most), self.rows.column(1, whole=True)
+        minus = [(column, -factor) for column, factor in left]
+        self.rows.row([(remains, 1.0), *minus, (all_gone, -float(lost))], high=-float(lost))
+        self.rows.row([(remains, 1.0), (all_gone, float(most))], high=float(most))
+        return [(remains, 1.0)]
 
     def _absorb(
         self, index: int, hour: Hour, pool: Pool, workloads: Sequence[Workload], served: dict[str, list[tuple[int, float]]]

@@ -24,9 +24,11 @@ from tests.helpers.oracle import (
     Hour,
     Oracle,
     api_usd_per_mtok,
+    busy_share,
     merged_hours,
     place_of,
     ratio_of,
+    replicas_at,
     replicas_lost,
     tps_of_one_replica,
 )
@@ -127,7 +129,13 @@ class DaggerOracle(Oracle):
                 if tps is not None:
                     here += surge * self._runs_at_most(workload, hour) / tps
             need = max(need, here)
-        return math.ceil((math.ceil(need) + lost + 2) / kept) + pool.min_live + 1
+        more = replicas_at(need, pool) if pool.is_auto else 0  # live only to let others be busier
+        return math.ceil((replicas_at(need, pool) + lost + 2) / kept) + more + pool.min_live + 1
+
+    def _most_anew(self, option: Option) -> int:
+        """With `auto` the nodes that are left may be given to more replicas: the occupancy is that of few, larger ones."""
+        pool, most = self.case.pool(option.pool), self._most_live(option)
+        return math.ceil(most / busy_share(1, pool.wait_prob_max_frac)) if pool.is_auto else most
 
     def _most_nodes(self, node_type: str) -> int:
         """With short supply so many more nodes that what can be had of them would still do."""
@@ -188,7 +196,10 @@ class DaggerOracle(Oracle):
             self.live[pool.pool, option.option, kind, index] = live
             self.total[pool.pool, option.option, kind, index] = total
             self.rows.row([(total, 1.0), (live, -1.0)], low=0.0)
-            busy: Terms = [(live, -1.0)]
+        self._choose_live(index, pool)
+        for option, kind in itertools.product(options, classes):
+            live = self.live[pool.pool, option.option, kind, index]
+            busy: Terms = [(c, -factor) for c, factor in self._able(index, pool, [(live, 1.0)], self.rows.high[live])]
             for workload in workloads:
                 tps = tps_of_one_replica(option, workload, pool, hour.input_per_output[workload.workload])
                 if tps is not None:
@@ -337,7 +348,7 @@ class DaggerOracle(Oracle):
                     had = self.rows.column(self.rows.high[used], whole=True)
                     self.rows.row([(had, 1.0), (used, -row.on_demand_obtainable_frac)], high=HEDGE)
                     firm.setdefault(place, []).append((had, 1.0))
-            counts = {(o.pool, o.option): self.rows.column(self._most_live(o), whole=True) for o in options}
+            counts = {(o.pool, o.option): self.rows.column(self._most_anew(o), whole=True) for o in options}
             self._fit(options, counts, firm, constant)
             given.update({key: [(column, 1.0)] for key, column in counts.items()})
             if zone is None:
@@ -367,7 +378,7 @@ class DaggerOracle(Oracle):
                 continue
             parts: Terms = [(counts[option.pool, option.option], -1.0)]
             for needs in there.values():
-                part = self.rows.column(self._most_live(option), whole=True)
+                part = self.rows.column(self._most_anew(option), whole=True)
                 parts.append((part, 1.0))
                 needs.append((part, float(option.gpus_per_replica // gpus)))
             self.rows.row(parts, low=0.0)
@@ -398,8 +409,11 @@ class DaggerOracle(Oracle):
                     served[workload.workload].append((load, 1.0))
                     busy.append((load, self.unit[workload.workload] / tps))
             stays = [(column, -factor) for column, factor in left[option.option]]
-            if loser is not None and option.option == loser.option:
-                most = 2 * self._most_live(option)
+            most = self._most_live(option) + self._most_anew(option)
+            if pool.is_auto and not (loser is not None and option.option == loser.option):
+                able = self._able(index, pool, left[option.option], most)
+                self.rows.row([*busy, *((column, -factor) for column, factor in able)], high=0.0)
+            elif loser is not None and option.option == loser.option:
                 big = float(2 * most + replicas_lost(row, option))
                 gone = self.rows.column(1, whole=True)
                 on_nodes = replicas_lost(row, option) - row.replicas_lost
@@ -407,6 +421,11 @@ class DaggerOracle(Oracle):
                 self.rows.row(
                     [(lost, 1.0), *((c, factor * row.replicas_lost_frac) for c, factor in stays)], low=-HEDGE
                 )
+                if pool.is_auto:
+                    remains = self.rows.column(most)
+                    able = self._able(index, pool, [(remains, 1.0)], most)
+                    self.rows.row([*busy, *((column, -factor) for column, factor in able)], high=0.0)
+                    busy = [(remains, 1.0)]
                 self.rows.row([*busy, *stays, (lost, 1.0), (gone, -big)], high=-float(on_nodes))
                 self.rows.row([*busy, (gone, float(most))], high=float(most))
             else:

@@ -431,15 +431,20 @@ BROKEN: dict[str, tuple[Built, str]] = {
         with_table("pools", named("bulk", "pool"), fixed_nodes=1, fixed_node_type="x"),
         "fixed_node_type x is not in the case",
     ),
-    # not understood
+    # waiting
     "occupancy auto": (
-        with_table("pools", named("bulk", "pool"), occupancy_frac=None),
-        "pool bulk: occupancy_frac auto is not audited",
+        with_table("pools", named("bulk", "pool"), occupancy_frac=None, wait_prob_max_frac=0.5),
+        "waiting in pool bulk, weekday hour 0: 1 live replicas, those of m|fp8|g4|8|| busy 0.916667 of the time; 0.879257",
     ),
-    "wait probability": (
-        with_table("pools", named("bulk", "pool"), wait_prob_max_frac=0.1),
-        "wait_prob_max_frac 0.1 is not audited",
+    "occupancy auto in another way": (
+        with_table("pools", named("bulk", "pool"), occupancy_frac=None, wait_prob_max_frac=0.5),
+        "capacity of pool bulk, option m|fp8|g4|8||, weekday hour 0: firm load takes 1.507",
     ),
+    "nobody may wait": (
+        with_table("pools", named("bulk", "pool"), occupancy_frac=None, wait_prob_max_frac=0.0),
+        "pool bulk: wait_prob_max_frac 0.0 is no share that may wait",
+    ),
+    # not understood
     "pool of a workload gone": (
         with_table("workloads", named("bulk", "workload"), pool="x"),
         "workload bulk: pool x is not in the case",

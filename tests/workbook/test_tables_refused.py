@@ -68,8 +68,6 @@ def wrong_cells() -> list[tuple[str, str, Any, str]]:
         if table is POLICY:
             continue
         for column in table.columns:
-            if column.not_built:
-                continue
             if column.kind in ("number", "whole", "fraction", "occupancy"):
                 found += [
                     (table.sheet, column.key, "a few", "NOT_A_NUMBER"),
@@ -191,17 +189,41 @@ def test_free_energy_needs_no_pue() -> None:
     assert load_tables(tables).case.sites[0].pue is None
 
 
+@pytest.mark.parametrize("written", ["auto", "AUTO", " Auto "])
+def test_occupancy_may_be_auto(written: str) -> None:
+    tables = small_tables()
+    tables["Pools"][0].update(occupancy_frac=written, wait_prob_max_frac=None)
+    loaded = load_tables(tables)
+    assert (loaded.case.pools[0].occupancy_frac, loaded.case.pools[0].wait_prob_max_frac) == (None, 0.01)
+    assert loaded.warnings == ()
+
+
 @pytest.mark.parametrize(
-    ("sheet", "key", "value"),
+    ("waiting", "code"),
     [
-        ("Pools", "occupancy_frac", "auto"),
-        ("Pools", "wait_prob_max_frac", 0.05),
+        (0, "FRACTION_OUT_OF_RANGE"),
+        (-0.1, "NEGATIVE_VALUE"),
+        (1e-7, "WAIT_PROB_TOO_SMALL"),
+        (1.01, "FRACTION_OUT_OF_RANGE"),
     ],
 )
-def test_what_is_not_built_yet_says_so(sheet: str, key: str, value: Any) -> None:
+def test_waiting_that_no_replica_could_keep_or_that_is_no_share(waiting: float, code: str) -> None:
     tables = small_tables()
-    tables[sheet][0][key] = value
-    assert only_error(tables) == ("NOT_BUILT_YET", sheet, cell_of(tables, sheet, key))
+    tables["Pools"][0].update(occupancy_frac="auto", wait_prob_max_frac=waiting)
+    assert only_error(tables) == (code, "Pools", cell_of(tables, "Pools", "wait_prob_max_frac"))
+
+
+def test_all_may_wait() -> None:
+    tables = small_tables()
+    tables["Pools"][0].update(occupancy_frac="auto", wait_prob_max_frac=1)
+    assert load_tables(tables).case.pools[0].occupancy(1) == 1
+
+
+def test_waiting_without_auto_is_warned_of() -> None:
+    tables = small_tables()
+    tables["Pools"][0]["wait_prob_max_frac"] = 0.05
+    (warning,) = load_tables(tables).warnings
+    assert (warning.code, warning.cell) == ("WAIT_PROB_UNUSED", cell_of(tables, "Pools", "wait_prob_max_frac"))
 
 
 def test_its_defaults_are_accepted() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from optimizer.domain.waiting import WAIT_IN_SERVICES
 from optimizer.units import (
     BYTES_PER_GB,
     DAYS_PER_MONTH,
@@ -53,6 +54,7 @@ SCALARS: tuple[Scalar, ...] = (
     Scalar(
         "rounding_hedge", ROUNDING_HEDGE, "share", "Taken off before rounding up: 4.2 / 1.4 is 3.0000000000000004 and means 3."
     ),
+    Scalar("wait_in_services", WAIT_IN_SERVICES, "services", "With occupancy auto: what waits longer counts as waiting."),
     Scalar("utilisation_low", UTILISATIONS["utilisation_low"], "share of peak", "First utilisation priced on Sizing.", free=True),
     Scalar(
         "utilisation_mid", UTILISATIONS["utilisation_mid"], "share of peak", "Second utilisation priced on Sizing.", free=True

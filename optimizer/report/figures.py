@@ -219,8 +219,11 @@ class Figures:
 
     def needed(self, row: ReplicaRow) -> int:
         """Whole replicas that a normal hour needs at the planned occupancy."""
-        occupancy = self.case.pool(row.count.pool).occupancy_frac or 1.0
-        return ceil_hedged(row.busy / occupancy)
+        return ceil_hedged(row.busy / self.occupancy(row.count.pool, row.place)) if row.busy else 0
+
+    def occupancy(self, pool: str, place: int) -> float:
+        """Planned occupancy of a pool in a slice; 0 with `auto` where no replica is live."""
+        return self.index.occupancy(pool, self.slices[place])
 
     # ------------------------------------------------------------------ demand
 

@@ -27,6 +27,7 @@ from optimizer.report.sheets import (
     inputs,
     limits,
     log,
+    occupancy,
     options,
     purchases,
     sizing,
@@ -42,6 +43,8 @@ class Places:
         self.inputs = inputs_
         self.pools = PoolFigures(figures)
         self.marginal = Marginal(figures, self.pools)
+        main = {pool.pool: sizing.main_option(figures, pool) for pool in figures.case.pools}
+        self.occupancy = occupancy.OccupancyPlaces(figures, self.pools, main)
         self.replicas: Grid = hours.replicas_grid(figures)
         self.routing: Grid = decisions.routing_grid(figures)
         self.api_hours: Grid = decisions.api_hours_grid(figures)
@@ -149,20 +152,26 @@ class Places:
 
     def need_text(self, pool: str, here: dict[str, str]) -> str:
         """Formula of the need with headroom of a pool in a slice (Pool hours)."""
-        occupancy = self.inputs.pools.ref("occupancy_frac", pool)
+        planned = here["occupancy"]
         bad_day = self.pools.bad_days[pool]
-        need = f"{here['working']}/{occupancy}"
+        need = f"{here['working']}/{planned}"
         if bad_day is not None and not bad_day.row.api_absorbs:
             row = self.inputs.contingencies.row_of(bad_day.row.contingency, pool)
             cell = self.inputs.contingencies.grid.ref
-            need = f"({here['working']}+{cell('demand_surge_frac', row)}*{here['prompt']})/{occupancy}"
+            need = f"({here['working']}+{cell('demand_surge_frac', row)}*{here['prompt']})/{planned}"
             if bad_day.option is not None:
                 option = self.first_option_row[pool, bad_day.option.option]
                 lost = f"{cell('replicas_lost', row)}+{cell('nodes_lost', row)}*{self.options.ref('per_node', option)}"
                 need += f"+({lost})*{self.options.ref('goodput', option)}"
             need += f"+{cell('spot_lost_frac', row)}*{here['spot_running']}"
-            need = f"IF({here['prompt']}=0,{here['working']}/{occupancy},{need})"
+            need = f"IF({here['prompt']}=0,{here['working']}/{planned},{need})"
+        if self._figures.case.pool(pool).is_auto:
+            need = f"IF({planned}=0,0,{need})"
         return f"({need})*{here['factor']}"
+
+    def occupancy_text(self, pool: Pool, live: str) -> str:
+        """Formula of the planned occupancy of a pool with so many live replicas."""
+        return self.occupancy.lookup(pool.pool, live) if pool.is_auto else self.inputs.pools.ref("occupancy_frac", pool.pool)
 
     def per_rack_text(self, site: Site, node_type: NodeType | None) -> str:
         """Formula of the nodes of a type that fit a rack of a site, over what is stated."""

@@ -37,6 +37,7 @@ from optimizer.report.sheets.hours import (
 from optimizer.report.sheets.inputs import INPUTS, fill_inputs
 from optimizer.report.sheets.limits import CONSTRAINTS, fill_constraints
 from optimizer.report.sheets.log import LOG, fill_log
+from optimizer.report.sheets.occupancy import OCCUPANCY, fill_occupancy, has_auto
 from optimizer.report.sheets.options import OPTIONS, REJECTIONS, fill_options, fill_rejections
 from optimizer.report.sheets.purchases import PURCHASES, fill_purchases
 from optimizer.report.sheets.sizing import SIZING, fill_sizing
@@ -54,6 +55,7 @@ _FILL = {
     COST: fill_cost,
     BAD_DAY: fill_bad_day,
     CONSTRAINTS: fill_constraints,
+    OCCUPANCY: fill_occupancy,
     OPTIONS: fill_options,
     REJECTIONS: fill_rejections,
     POOL_HOURS: fill_pool_hours,
@@ -98,7 +100,9 @@ def _build(result: PlanResult, name: str, *, keep: bool) -> tuple[PlanBook, byte
     figures = Figures(result)
     inputs = InputTables(figures)
     workings = (*WORKINGS, *((SHIFTS,) if figures.shift_rows else ()), *((COVERED,) if figures.covered_rows else ()))
-    names = (*RESULTS, *workings, INPUTS, *(table.table.sheet for table in inputs.written), *CONTROL)
+    # Where no pool's occupancy is `auto` there is nothing to show of it.
+    results = tuple(name for name in (*RESULTS[:-2], OCCUPANCY, *RESULTS[-2:]) if name != OCCUPANCY or has_auto(figures))
+    names = (*results, *workings, INPUTS, *(table.table.sheet for table in inputs.written), *CONTROL)
     places = Places(figures, names, inputs)
     book, buffer = new_book(figures.currency, footer=name, created=result.run.run_utc, version=result.run.version)
     book.keeps_cells = keep
@@ -107,7 +111,7 @@ def _build(result: PlanResult, name: str, *, keep: bool) -> tuple[PlanBook, byte
     book.master = cell_ref(CHECKS, *MASTER_CELL), master
     tables = {table.table.sheet: table for table in inputs.written}
     for sheet_name in names:
-        tab = _RESULT_TAB if sheet_name in RESULTS else _WORKING_TAB if sheet_name in workings else _INPUT_TAB
+        tab = _RESULT_TAB if sheet_name in results else _WORKING_TAB if sheet_name in workings else _INPUT_TAB
         book.add(sheet_name, _CONTROL_TAB if sheet_name in CONTROL else tab, long=sheet_name in workings)
     for sheet_name, table in tables.items():
         fill_input_table(book.sheets[sheet_name], table)

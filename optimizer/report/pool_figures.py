@@ -25,7 +25,7 @@ class BadDay:
 class PoolHour:
     """One pool in one slice; tok/s unless said otherwise. prompt: demand that cannot wait; run: to serve after shifting.
 
-    factor: rollout; need: work and headroom, at goodput.
+    occupancy: as planned for that hour; factor: rollout; need: work and headroom, at goodput.
     """
 
     demand: float
@@ -42,6 +42,7 @@ class PoolHour:
     running: float
     working: float
     spot_running: float
+    occupancy: float
     in_rollout: bool
     factor: float
     need: float
@@ -114,14 +115,15 @@ class PoolFigures:
         spot_running = fsum(row.count.spot_live * tps for row, tps in zip(rows, goodput, strict=True))
         in_rollout = pool.rollout_frac > 0 and figures.slices[place][1] in pool.rollout_hours
         factor = 1.0 + pool.rollout_frac if in_rollout else 1.0
-        need = working / (pool.occupancy_frac or 1.0)
+        occupancy = figures.occupancy(pool.pool, place)
+        need = working / occupancy if occupancy else 0.0
         bad_day = self.bad_days[pool.pool]
-        if bad_day is not None and not bad_day.row.api_absorbs and prompt > 0:
+        if bad_day is not None and not bad_day.row.api_absorbs and prompt > 0 and occupancy:
             surge = bad_day.row.demand_surge_frac
             lost_tps = 0.0
             if bad_day.option is not None:
                 lost_tps = bad_day.lost * figures.goodput_tps[pool.pool, bad_day.option.option]
-            need = (working + surge * prompt) / (pool.occupancy_frac or 1.0)
+            need = (working + surge * prompt) / occupancy
             need += lost_tps + bad_day.row.spot_lost_frac * spot_running
         return PoolHour(
             demand=demand,
@@ -138,6 +140,7 @@ class PoolFigures:
             running=fsum(row.count.total * tps for row, tps in zip(rows, goodput, strict=True)),
             working=working,
             spot_running=spot_running,
+            occupancy=occupancy,
             in_rollout=in_rollout,
             factor=factor,
             need=need * factor,

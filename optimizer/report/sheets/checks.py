@@ -76,7 +76,7 @@ def checks(places: Places, figures: Figures) -> list[Check]:
     by_hour = f"SUM({hourly.span('cost_day')})"
     busiest = max(
         (
-            row.busy / (row.count.live * (figures.case.pool(row.count.pool).occupancy_frac or 1.0))
+            row.busy / (row.count.live * figures.occupancy(row.count.pool, row.place))
             for row in figures.replica_rows
             if row.count.live
         ),
@@ -107,6 +107,10 @@ def checks(places: Places, figures: Figures) -> list[Check]:
             "<",
         ),
     ]
+    if places.occupancy.rows:
+        crowded = sum(1 for row in places.occupancy.rows if not row.keeps)
+        text = f"SUMPRODUCT(1-{places.occupancy.grid.span('keeps')})"
+        found.append(Check("Occupancies at which more requests wait than may", "Occupancy", "rows", text, crowded, "0", 0.0))
     for node_type, spot in figures.markets:
         span = hourly.span(f"free:{market_key(node_type, spot)}")
         least = min(

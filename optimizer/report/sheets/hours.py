@@ -60,6 +60,7 @@ def pool_hours_grid(figures: Figures) -> Grid:
         Col("needed", "Needed in a normal hour", "replicas", "int", 10),
         Col("spare", "Spare for the bad day", "replicas", "int", 9),
         Col("rollout", "Rollout surge", "replicas", "int", 8), Col("busy", "Work at full goodput", "replicas", "n2", 10),
+        Col("occupancy", "Planned occupancy", "share of live", "pct", 10),
         Col("use", "Occupancy", "share of live", "pct", 11), Col("running", "Goodput running", "tok/s", "n1", 11),
         Col("working", "Work at goodput", "tok/s", "n1", 11), Col("factor", "Rollout factor", "x", "n2", 8),
         Col("spot_running", "Live on spot, at goodput", "tok/s", "n1", 11),
@@ -130,7 +131,6 @@ def fill_replicas(sheet: PlanSheet, places: Places, figures: Figures) -> None:
         row = grid.first + place
         count, option = item.count, item.option
         weight = figures.weights[item.place]
-        pool = figures.case.pool(count.pool)
         option_row = places.first_option_row[count.pool, count.option]
         sheet.text(row, grid.col("pool"), count.pool)
         sheet.text(row, grid.col("option"), count.option)
@@ -146,10 +146,11 @@ def fill_replicas(sheet: PlanSheet, places: Places, figures: Figures) -> None:
         sheet.formula(row, grid.col("spot_gpus"), f"={here['spot_total']}*{here['gpus_taken']}", item.spot_gpus, "n1")
         loads = places.option_routing_rows[count.pool, count.option, item.place]
         sum_cells(sheet, row, grid.col("busy"), routing, "busy", loads, item.busy, "n2")
-        occupancy = pool.occupancy_frac or 1.0
-        sheet.formula(row, grid.col("occupancy"), f"={places.inputs.pools.ref('occupancy_frac', count.pool)}", occupancy, "pct")
+        planned = places.pool_hours.ref("occupancy", places.pool_hour(count.pool, item.place))
+        sheet.formula(row, grid.col("occupancy"), f"={planned}", figures.occupancy(count.pool, item.place), "pct")
         needed = figures.needed(item)
-        work = f"{here['busy']}/{here['occupancy']}"
+        # Surge beside no live replica has nothing to do, and with `auto` no occupancy.
+        work = f"{here['busy']}/({here['occupancy']}+({here['occupancy']}=0))"
         sheet.formula(row, grid.col("needed"), f"={round_up(work)}", needed, "int")
         sheet.formula(row, grid.col("spare"), f"={here['live']}-{here['needed']}", count.live - needed, "int")
         sheet.formula(row, grid.col("rollout"), f"={here['total']}-{here['live']}", count.total - count.live, "int")
@@ -206,6 +207,8 @@ def fill_pool_hours(sheet: PlanSheet, places: Places, figures: Figures) -> None:
                 sum_cells(
                     sheet, row, grid.col(name), replicas, name, places.replica_rows[pool.pool, slot], getattr(hour, name), style
                 )
+            text = f"={places.occupancy_text(pool, here['live'])}"
+            sheet.formula(row, grid.col("occupancy"), text, hour.occupancy, "pct")
             sheet.formula(row, grid.col("use"), f"=IF({here['live']}=0,0,{here['busy']}/{here['live']})", hour.use, "pct")
             if hour.in_rollout:
                 text = f"=1+{places.inputs.pools.ref('rollout_frac', pool.pool)}"

@@ -22,6 +22,7 @@ SHEET_WORDS = {
     "Cost": "The bill by offer, part, purchase type, GPU and pool; $/M tokens with each denominator.",
     "Bad day": "The tightest hour of each bad day.",
     "Constraints": "Every limit: used, left, binding or not.",
+    "Occupancy": "How busy so many live replicas may be, where occupancy is auto, and the requests that then wait.",
     "Options": "What could serve, at which goodput, and whether it fits in memory.",
     "Rejections": "What could not serve, and why.",
     "Pool hours": "Workings: each pool in each hour.",

@@ -221,19 +221,19 @@ def _pool_limits(places: Places, figures: Figures) -> list[Limit]:
     for pool in figures.case.pools:
         hours = places.pools.hours[pool.pool]
         first, last = places.pool_block(pool.pool)
-        occupancy = pool.occupancy_frac or 1.0
-        found.append(
-            Limit(
-                "Pool: occupancy",
-                f"{pool.pool}, busiest hour",
-                "share of live",
-                inputs.pools.ref("occupancy_frac", pool.pool),
-                occupancy,
-                f"MAX({grid.span('use', first, last)})",
-                max(hour.use for hour in hours),
-                "pct2",
+        use, planned = grid.span("use", first, last), grid.span("occupancy", first, last)
+        if pool.is_auto:
+            # Every hour has its own occupancy, so the limit is on the ratio.
+            most = max(hour.use / (hour.occupancy or 1.0) for hour in hours)
+            text = f"SUMPRODUCT(MAX({use}/({planned}+({planned}=0))))"
+            of = f"{pool.pool}, of the auto one"
+            found.append(Limit("Pool: occupancy", of, "ratio", "1", 1.0, text, most, "pct2"))
+        else:
+            limit, most = inputs.pools.ref("occupancy_frac", pool.pool), max(hour.use for hour in hours)
+            of = f"{pool.pool}, busiest hour"
+            found.append(
+                Limit("Pool: occupancy", of, "share of live", limit, hours[0].occupancy, f"MAX({use})", most, "pct2")
             )
-        )
         if 0 < pool.spot_max_frac < 1:
             found.append(
                 Limit(

@@ -16,10 +16,12 @@ from optimizer.domain.workload import Pool
 from optimizer.report.constants import CURVE_POINTS, UTILISATIONS
 from optimizer.report.figures import Figures, mtok
 from optimizer.report.formulas import round_up
-from optimizer.report.grid import cell_here, cell_ref, range_ref
+from optimizer.report.grid import cell_here, cell_ref
 from optimizer.report.plan_lines import Line
 from optimizer.report.pool_figures import PoolHour, replicas_lost
 from optimizer.report.sheets.cost_layout import ApiPair, api_pairs, pair_price
+from optimizer.report.sheets.occupancy import sized_replicas
+from optimizer.report.sheets.sizing_curve import draw_curve
 from optimizer.report.writer import PlanSheet
 from optimizer.units import HOURS_PER_DAY, SECONDS_PER_HOUR, TOKENS_PER_MTOK, ceil_hedged
 
@@ -129,7 +131,7 @@ def size_pool(places: Places, figures: Figures, pool: Pool) -> PoolSizing:
     mean = sum(hour.demand * weight for hour, weight in zip(hours, figures.weights, strict=True)) / HOURS_PER_DAY
     most = max(hour.demand for hour in hours)
     values: dict[str, Any] = {"mean": mean, "peak_to_mean": most / mean if mean else 0.0, "peak": most}
-    option = main_option(places, figures, pool)
+    option = main_option(figures, pool)
     pair = best_pair(figures, pool)
     values |= {"plan_total": max(hour.total for hour in hours), "plan_api": _api_share(hours, figures.weights)}
     if pair is not None:
@@ -139,13 +141,17 @@ def size_pool(places: Places, figures: Figures, pool: Pool) -> PoolSizing:
     node_type = figures.case.node_type(option.node_type)
     goodput = figures.goodput_tps[pool.pool, option.option]
     burst = figures.case.workloads_of(pool.pool)[0].burst_factor
-    occupancy = pool.occupancy_frac or 1.0
-    replicas = ceil_hedged(most * burst / (goodput * occupancy))
     bad_day = places.pools.bad_days[pool.pool]
     surge, lost = 0.0, 0
     if bad_day is not None and not bad_day.row.api_absorbs:
         surge, lost = bad_day.row.demand_surge_frac, replicas_lost(bad_day.row, option)
-    with_spare = ceil_hedged(most * (1 + surge) * burst / (goodput * occupancy)) + lost
+    if pool.is_auto:
+        replicas, with_spare = sized_replicas(figures, places.pools, pool, option)
+        occupancy = pool.occupancy(with_spare)
+    else:
+        occupancy = pool.occupancy(0)
+        replicas = ceil_hedged(most * burst / (goodput * occupancy))
+        with_spare = ceil_hedged(most * (1 + surge) * burst / (goodput * occupancy)) + lost
     total = ceil_hedged(with_spare * (1 + pool.rollout_frac))
     gpus = total * option.gpus_taken
     nodes = ceil_hedged(gpus / node_type.gpus_per_node)
@@ -193,7 +199,7 @@ def size_pool(places: Places, figures: Figures, pool: Pool) -> PoolSizing:
     return PoolSizing(pool, option, node_type, line, site, pair, values)
 
 
-def main_option(places: Places, figures: Figures, pool: Pool) -> Option | None:
+def main_option(figures: Figures, pool: Pool) -> Option | None:
     """The option with most replica-hours in the plan; else the first that could serve the pool."""
     hours: dict[str, float] = {}
     for row in figures.replica_rows:
@@ -246,7 +252,7 @@ def step_texts(places: Places, figures: Figures, sized: PoolSizing) -> dict[str,
     texts |= {
         "goodput": places.options.ref("goodput", option_row),
         "burst": inputs.workloads.ref("burst_factor", workload),
-        "occupancy": inputs.pools.ref("occupancy_frac", name),
+        "occupancy": places.occupancy_text(sized.pool, here["with_spare"]),
         "replicas": round_up(f"{here['peak']}*{work}"),
         "with_spare": f"{round_up(f'''{here['peak']}*(1+{here['surge']})*{work}''')}+{here['lost']}",
         "rollout_frac": inputs.pools.ref("rollout_frac", name),
@@ -258,6 +264,10 @@ def step_texts(places: Places, figures: Figures, sized: PoolSizing) -> dict[str,
         "mean_of_peak": f"IF({here['peak']}=0,0,{here['mean']}/{here['peak']})",
         "mean_of_goodput": f"IF({here['total']}=0,0,{here['mean']}/({here['total']}*{here['goodput']}))",
     }
+    if sized.pool.is_auto:
+        busy = f"{here['peak']}*{here['burst']}/{here['goodput']}"
+        texts["replicas"] = places.occupancy.fewest_text(name, busy)
+        texts["with_spare"] = places.occupancy.fewest_text(name, f"({busy}*(1+{here['surge']}))", here["lost"])
     bad_day = places.pools.bad_days[name]
     if bad_day is not None and not bad_day.row.api_absorbs:
         row = inputs.contingencies.row_of(bad_day.row.contingency, name)
@@ -334,72 +344,8 @@ def fill_sizing(sheet: PlanSheet, places: Places, figures: Figures) -> None:
                 sheet.number(row, col, value, style)
             else:
                 sheet.text(row, col, "n/a", fmt=right)
-    _curve(sheet, places, figures, sized)
+    draw_curve(sheet, places, [pool for pool in sized if "usd_h" in pool.values and pool.values["peak"]])
     bottom = places.sizing.curve_top + len(CURVE_POINTS) + _CHART_ROWS
     sheet.finish(
         freeze=(_TOP + 1, 2), repeat=(0, _TOP), area=(0, 0, bottom, max(last_col, 4)), one_page=True, portrait=len(sized) <= 4
-    )
-
-
-def _curve(sheet: PlanSheet, places: Places, figures: Figures, sized: list[PoolSizing]) -> None:
-    """$/M tokens against utilisation for the pool with most demand, with its API price as a flat line."""
-    priced = [pool for pool in sized if "usd_h" in pool.values and pool.values["peak"]]
-    if not priced:
-        return
-    pool = max(priced, key=lambda item: float(item.values["mean"]))
-    name, top = pool.pool.pool, places.sizing.curve_top
-    formats = sheet.book.formats
-    sheet.text(top - 1, 0, f"Cost against utilisation: {name}, the fleet sized above", fmt=formats.heading())
-    has_api = pool.pair is not None
-    for col, (label, style) in enumerate(
-        (("Utilisation, share of peak", "pct"), ("Fleet, $/M", "usd_mtok"), ("API, $/M", "usd_mtok"))
-    ):
-        if col < 2 or has_api:
-            sheet.text(top, col, label, fmt=formats.header(style))
-    here = places.sizing.here
-    at_peak = f"{here('peak', name)}*seconds_per_hour/tokens_per_mtok"
-    values = pool.values
-    for place, point in enumerate(CURVE_POINTS):
-        row = top + 1 + place
-        sheet.formula(row, 0, f"={places.curve_cells[place]}", point, "pct")
-        price = values["usd_h"] / (values["peak"] * SECONDS_PER_HOUR / TOKENS_PER_MTOK * point)
-        sheet.formula(row, 1, f"={here('usd_h', name)}/({at_peak}*{cell_here(row, 0)})", price, "usd_mtok")
-        if has_api:
-            sheet.formula(row, 2, f"={here('api_price', name)}", values["api_price"], "usd_mtok")
-    last = top + len(CURVE_POINTS)
-    chart = sheet.book.workbook.add_chart({"type": "scatter", "subtype": "straight_with_markers"})
-    chart.add_series(
-        {
-            "name": [SIZING, top, 1],
-            "categories": f"={range_ref(SIZING, top + 1, 0, last, 0)}",
-            "values": f"={range_ref(SIZING, top + 1, 1, last, 1)}",
-            "line": {"color": "#0072B2", "width": 2},
-            "marker": {"type": "circle", "size": 5, "fill": {"color": "#0072B2"}},
-        }
-    )
-    if has_api:
-        chart.add_series(
-            {
-                "name": [SIZING, top, 2],
-                "categories": f"={range_ref(SIZING, top + 1, 0, last, 0)}",
-                "values": f"={range_ref(SIZING, top + 1, 2, last, 2)}",
-                "line": {"color": "#CC79A7", "width": 2.25, "dash_type": "dash"},
-                "marker": {"type": "none"},
-            }
-        )
-    chart.set_title({"name": f"$/M output tokens against utilisation, {name}", "name_font": {"size": 11}})
-    chart.set_x_axis({"name": "Utilisation, share of peak demand", "num_format": "0%", "min": 0, "max": 1})
-    chart.set_y_axis(
-        {"name": "$/M output tokens", "num_format": "0.00", "major_gridlines": {"visible": True, "line": {"color": "#D9E2E5"}}}
-    )
-    chart.set_legend({"position": "bottom"})
-    chart.set_size({"width": 620, "height": 300})
-    sheet.raw.insert_chart(
-        top + len(CURVE_POINTS) + 2,
-        0,
-        chart,
-        {
-            "description": f"Cost per million output tokens of the fleet of pool {name} at utilisations from 10 to 100 % of peak"
-            + (", with the API price as a flat line." if has_api else ".")
-        },
     )

@@ -17,6 +17,7 @@ from optimizer.domain.case import Case
 from optimizer.domain.market import Offer
 from optimizer.plan.ledger import api_usd_per_mtok, node_rates
 from optimizer.plan.plan import Plan, Purchase
+from optimizer.studies.why_not import quota_words, why_not_fewer, why_not_more
 from optimizer.studies.wording import hours_words, money, number, share
 from optimizer.units import HOURS_PER_DAY, mtok_per_hour
 
@@ -158,8 +159,12 @@ def _held(view: _View, line: Purchase) -> WhyLine:
             sentence += f", break-even {number(round(even, 2))} h against {other.offer}{where}"
             if even > HOURS_PER_DAY:
                 sentence += " (more than a day has)"
+            if line.nodes_new and last < even * (1 - 1e-9):
+                sentence += f"; {why_not_fewer(view.case, view.candidates, view.plan.decision, offer, other)}"
     else:
         sentence += _against_api(view, line, fields)
+    if quota := quota_words(view.case, line.node_type):
+        sentence += f"; {quota}"
     fields |= {"last_node_hours": last, "hours": use.words()}
     return WhyLine(kind="held", name=line.offer, sentence=f"{sentence}.", **fields)  # type: ignore[arg-type]
 
@@ -174,7 +179,7 @@ def _against_api(view: _View, line: Purchase, fields: dict[str, object]) -> str:
     total = fsum(mtok.values())
     own_mtok = total * line.node_hours_used_per_day / on_type if on_type > 0 else 0.0
     if own_mtok <= 0:
-        return f"; nothing sells {line.node_type} on demand, and no tokens were served on it in the plan"
+        return f"; nothing sells {line.node_type} on demand, and it serves no tokens in the plan"
     own = line.usd_per_day / own_mtok
     fields |= {"usd_per_mtok": own}
     prices = [(price, mtok[name]) for name in mtok if (price := _api_price(view, name)) is not None]
@@ -230,7 +235,8 @@ def _elastic(view: _View, line: Purchase) -> WhyLine:
     first = use.hours_with(1)
     per_node = line.node_hours_used_per_day / line.peak_nodes_used if line.peak_nodes_used else 0.0
     node_hours, when = number(round(line.node_hours_used_per_day, 2)), use.words()
-    sentence = f"{_label(line, line.peak_nodes_used, 'up to ')}, {when}: {node_hours} node-hours a day"
+    unit = "node-hour" if node_hours == "1" else "node-hours"
+    sentence = f"{_label(line, line.peak_nodes_used, 'up to ')}, {when}: {node_hours} {unit} a day"
     if line.peak_nodes_used > 1:
         sentence += f", its first node {number(round(first, 2))} h"
     fields: dict[str, object] = {
@@ -245,6 +251,11 @@ def _elastic(view: _View, line: Purchase) -> WhyLine:
         fields |= {"alternative": other.offer, "break_even_hours": even}
         never = " (more than a day has)" if even > HOURS_PER_DAY else ""
         sentence += f"; holding {other.offer} instead pays from {number(round(even, 2))} h a day{never}"
+        held_hours = fsum(view.weights[key] for key in use.nodes if key[1] in other.hours)
+        if held_hours > even * (1 + 1e-9):
+            sentence += f", but {why_not_more(view.case, view.candidates, view.plan.decision, other)}"
+    if offer.purchase != "spot" and (quota := quota_words(view.case, line.node_type)):
+        sentence += f"; {quota}"
     return WhyLine(kind="elastic", name=line.offer, sentence=f"{sentence}.", **fields)  # type: ignore[arg-type]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from optimizer.domain.case import Case
@@ -90,6 +92,55 @@ def test_a_commitment() -> None:
     assert lines(given)["plan"].sentence == (
         "plan: $42.00 an hour committed, $1,008.00 a day; 100 % of it is spent, on nodes of $1,440.00 a day at list price."
     )
+
+
+@pytest.mark.parametrize(("held", "tables", "words"), [
+    ({"min_nodes": 9}, {}, "it is sold from 9 nodes on"),
+    ({"lot_nodes": 4}, {}, "it is sold in lots of 4"),
+    ({"max_nodes": 1}, {}, "max_nodes of offer flat is at the bound"),
+    ({"purchase": "owned", "site": "dc"}, {"Sites": [{"site": "dc", "racks": 1, "slots_per_rack": 1, "total_kw": 20}]},
+     "total_kw of site dc and racks of site dc are at the bound"),
+])
+def test_on_demand_beyond_its_break_even_says_what_stands_in_the_way(
+    held: dict[str, Any], tables: dict[str, Any], words: str
+) -> None:
+    """Two replicas all day: on demand at $30 where holding at $20 pays from 16 h."""
+    line = lines(case(replicas(*[2] * 24), Offers=[offer(**held), offer("od", "on_demand")], **tables))["od"]
+    assert line.sentence.endswith(f"holding flat instead pays from 16 h a day, but {words}.")
+
+
+def test_held_below_its_break_even_says_why() -> None:
+    """Three replicas all day and a fourth for an hour."""
+    demand = replicas(4, rest=3)
+    lots = lines(case(demand, Offers=[offer(lot_nodes=4), offer("od", "on_demand")]))["flat"]
+    assert lots.sentence == (
+        "flat: 4 B300 nodes reserved: used 18.25 h a day each (the last one 1 h), break-even 16 h against od; "
+        "it is sold in lots of 4."
+    )
+    capped = lines(case(replicas(5, rest=3), Offers=[offer(), offer("od", "on_demand", max_nodes=1)]))["flat"]
+    assert capped.sentence.endswith("(the last one 1 h), break-even 16 h against od; all that can be had of od is in use.")
+    short = [{"contingency": "short", "on_demand_obtainable_frac": 0.0}]
+    kept = lines(case(demand, Offers=[offer(), offer("od", "on_demand")], Contingencies=short))["flat"]
+    assert kept.sentence.endswith("break-even 16 h against od; idle nodes held count in contingency short.")
+    least = lines(case(demand, Offers=[offer(min_nodes=4), offer("od", "on_demand")]))["flat"]
+    assert least.sentence.endswith("break-even 16 h against od; it is sold from 4 nodes on.")
+
+
+def test_a_standing_quota_is_named() -> None:
+    """Two nodes of another type that serve nothing."""
+    pools = [
+        {"pool": "chat", "kind": "interactive"},
+        {"pool": "lab", "kind": "experiments", "fixed_nodes": 2, "fixed_node_type": "h200x8"},
+    ]
+    given = case(replicas(*[2] * 24), Pools=pools, Offers=[offer(), offer("bench", node_type="h200x8")])
+    assert lines(given)["bench"].sentence.endswith(
+        "nothing sells h200x8 on demand, and it serves no tokens in the plan; pool lab keeps 2 of h200x8 as a standing quota."
+    )
+
+
+def test_one_node_hour() -> None:
+    line = lines(case(replicas(3, rest=2), Offers=[offer(), offer("od", "on_demand")]))["od"]
+    assert ", 0:00-1:00: 1 node-hour a day; " in line.sentence
 
 
 def test_all_studies_in_one_call() -> None:

@@ -27,7 +27,7 @@ class Relaxation:
     """The program of a case without whole numbers.
 
     whole: how many variables the program itself keeps whole, its size. shape: which kinds of variables each pool, offer and
-    workload has. Relaxations of another shape may lie further below their programs, so that their costs do not compare.
+    workload has. Relaxations of another shape may lie further below their programs.
     """
 
     def __init__(self, case: Case, candidates: Candidates) -> None:
@@ -40,10 +40,25 @@ class Relaxation:
                 variable.cat = "Continuous"
         self.shape = frozenset(key[:2] for key in self._frame.program.variables)
 
-    def least_cost(self, *, time_limit_s: float, solver: str = HIGHS) -> float | None:
-        """Least cost in $/day, constants included; inf where there is no plan even so, None where the time ran out."""
+    def least_cost(
+        self, *, time_limit_s: float, solver: str = HIGHS, without: Collection[tuple[str, str]] = ()
+    ) -> float | None:
+        """Least cost in $/day, constants included; inf where there is no plan even so, None where the time ran out.
+
+        without: of `shape`, what must not be used.
+        """
         if time_limit_s <= 0:
             return None
+        fixed = [(v, v.upBound) for key, v in self._frame.program.variables.items() if key[:2] in without]
+        for variable, _ in fixed:
+            variable.upBound = 0.0
+        try:
+            return self._least_cost(time_limit_s, solver)
+        finally:
+            for variable, most in fixed:
+                variable.upBound = most
+
+    def _least_cost(self, time_limit_s: float, solver: str) -> float | None:
         solved = solve(self._frame.program, gap=0.0, time_limit_s=time_limit_s, solver=solver)
         if solved.status == "infeasible":
             return math.inf
@@ -59,7 +74,8 @@ class Relaxation:
         """
         deadline = time.perf_counter() + time_limit_s
         listed = list(self._listed(offers))
-        without = self._without(offers, time_limit_s, solver)
+        unused = {key[:2] for key, _ in self._columns(offers)}
+        without = self.least_cost(time_limit_s=time_limit_s, solver=solver, without=unused)
         factor = 0.0
         try:
             for _ in range(_ROUNDS):
@@ -84,17 +100,6 @@ class Relaxation:
     def _at_share(self, listed: list[Term], factor: float, time_limit_s: float, solver: str) -> float | None:
         self._frame.program.close_with([*self._frame.program.cost_terms, *((-(1 - factor) * usd, v) for usd, v in listed)])
         return self.least_cost(time_limit_s=time_limit_s, solver=solver)
-
-    def _without(self, offers: Collection[str], time_limit_s: float, solver: str) -> float | None:
-        """Least cost where nothing of these offers can be had."""
-        taken = [(variable, variable.upBound) for _, variable in self._columns(offers)]
-        for variable, _ in taken:
-            variable.upBound = 0.0
-        try:
-            return self.least_cost(time_limit_s=time_limit_s, solver=solver)
-        finally:
-            for variable, most in taken:
-                variable.upBound = most
 
     def _columns(self, offers: Collection[str]) -> Iterator[tuple[tuple[Any, ...], Any]]:
         for key, variable in self._frame.program.variables.items():

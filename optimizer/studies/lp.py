@@ -20,6 +20,8 @@ from optimizer.studies.resolve import Clock
 LP_PRICE: Literal["LP price"] = "LP price"
 #: With more whole variables than this a case is not solved again for every row.
 MANY_WHOLE = 600
+#: Kinds of variables that stand for a way to serve, besides firm nodes.
+_MEANS = frozenset({"spot_live", "spot_total", "spot_load", "overflow"})
 #: Share of a clock that true re-solves may take, so that LP prices are left for the rows that they do not reach.
 EXACT_SHARE = 0.7
 
@@ -40,20 +42,20 @@ class LpPrices:
         """True where the program is too large to be solved again for every row."""
         return self._relaxation.whole > MANY_WHOLE
 
-    def change(self, changed: Case, clock: Clock, begun: Case | None = None) -> float | None:
+    def change(self, changed: Case, clock: Clock) -> float | None:
         """What the relaxation of the changed case costs more, $/day (below 0: less); inf where no plan exists even so.
 
-        begun: the case with next to nothing of the change, where it comes in any amount. It is what the changed case is compared
-        with where the change gives the program another shape (the first per cent on spot), and a part of the difference that is
-        none of its worth. None where the time ran out, a case is refused, or the case itself has no plan.
+        Where the change brings in means that the case has not (the first per cent on spot, or at an API), both costs are of the
+        changed program, once without those means: written out with them a program relaxes further, which is no worth of theirs.
+        None where the time ran out, a case is refused, or the case itself has no plan.
         """
         try:
             relaxation = Relaxation(changed, find_candidates(changed))
-            before = self._base(clock)
-            if begun is not None and relaxation.shape != self._relaxation.shape:
-                other = Relaxation(begun, find_candidates(begun))
-                if other.shape == relaxation.shape:
-                    before = other.least_cost(time_limit_s=clock.left_s, solver=clock.solver)
+            new = frozenset(key for key in relaxation.shape - self._relaxation.shape if key[0] in _MEANS)
+            if new:
+                before = relaxation.least_cost(time_limit_s=clock.left_s, solver=clock.solver, without=new)
+            else:
+                before = self._base(clock)
             if before is None or math.isinf(before):
                 return None
             cost = relaxation.least_cost(time_limit_s=clock.left_s, solver=clock.solver)

@@ -26,8 +26,6 @@ Found = Literal["re-solved", "LP price", "below the proof's tolerance", "no node
 
 #: A change below this share of the cost is rounding.
 _NOISE_REL = 1e-9
-#: This share of a change is next to nothing of it.
-_BEGUN = 1e-4
 
 
 class Worth(Frozen):
@@ -111,8 +109,7 @@ def _lp_priced(row: Worth, case: Case, limit: Limit, value: float, prices: LpPri
     """The row with its LP price, where a re-solve gave no figure. Loosening never costs more, and tightening never less."""
     if clock.over or row.found == "no plan":
         return row
-    begun = limit.at(case, limit.value + _BEGUN * (value - limit.value)) if limit.fine < 1 else None
-    change = prices.change(limit.at(case, value), clock, begun)
+    change = prices.change(limit.at(case, value), clock)
     if change is None:
         return row
     if math.isinf(change):

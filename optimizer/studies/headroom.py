@@ -10,7 +10,7 @@ from optimizer.studies.worth import Worth, price_changes
 
 
 def cost_of_headroom(case: Case, reference: Reference, clock: Clock, lp: LpPrices | None = None) -> tuple[Worth, ...]:
-    """Each bad day dropped, occupancy and burst factor at 1, rollout surge, live minimum and look-ahead at 0, one at a time.
+    """Each bad day dropped, occupancy (or what may wait) and burst at 1, rollout, live minimum and look-ahead at 0, one by one.
 
     usd_per_day of a row is what the cost changes by without the rule; what the rule costs is the same with the sign turned.
     Rules taken away together may save more, or less, than the sum of the rows.

@@ -35,9 +35,9 @@ _LIFTING = 0.5
 _BEFORE_DEMAND = 0.85
 #: Put back first where several limits must be loosened together: a choice of risk or of policy stays as it is if it can.
 _PUT_BACK_FIRST = frozenset({
-    "contingency", "replicas_lost", "demand_surge_frac", "occupancy_frac", "rollout_frac", "min_live", "burst_factor",
-    "ready_hours", "fixed_nodes", "gpus", "purchases", "providers", "regions", "node_types", "lead_weeks", "start_date",
-    "overhead_frac",
+    "contingency", "replicas_lost", "demand_surge_frac", "occupancy_frac", "wait_prob_max_frac", "rollout_frac", "min_live",
+    "burst_factor", "ready_hours", "fixed_nodes", "gpus", "purchases", "providers", "regions", "node_types", "lead_weeks",
+    "start_date", "overhead_frac",
 })
 #: Amounts are rounded up to this share of the smallest change that is told apart: solver noise must not make them too small.
 _ROUNDING = 0.001

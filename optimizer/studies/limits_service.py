@@ -157,6 +157,13 @@ def _pool_limits(case: Case, pool: Pool) -> Iterator[Limit]:
             fine=_FINE_SHARE, shown_per_value=100.0, headroom=True, pool=name, at=_pool_setting(name, "occupancy_frac"),
             words=lambda value: f"occupancy of pool {name} {share(value)} instead of {share(now_occupancy)}",
         )
+    if pool.is_auto and pool.wait_prob_max_frac < 1:
+        now_waiting = pool.wait_prob_max_frac
+        yield Limit(
+            limit="wait_prob_max_frac", what=f"pool {name}", unit="% of requests", value=now_waiting, free=1.0, step=_POINT,
+            fine=_FINE_SHARE, shown_per_value=100.0, headroom=True, pool=name, at=_pool_setting(name, "wait_prob_max_frac"),
+            words=lambda value: f"{share(value)} instead of {share(now_waiting)} of the requests of pool {name} may wait",
+        )
     if pool.rollout_frac > 0 and pool.rollout_hours:
         now_rollout = pool.rollout_frac
         yield Limit(

@@ -33,6 +33,8 @@ _DATE_KEYS = {"expires", "start_date", "today"}
 
 
 def _value(key: str, raw: Any, utc_offset_h: float, *, is_list: bool) -> Any:
+    if key == "occupancy_frac" and raw == "auto":
+        return None
     if is_list:
         return tuple(part.strip() for part in str(raw).split(";") if part.strip())
     if key in _FLAG_KEYS:

@@ -96,7 +96,7 @@ def test_without_libreoffice_the_plan_is_still_worked_out_anew(plan: Path, witho
     assert "meets every limit" in done.stdout and "Solved again" in done.stdout
 
 
-@pytest.mark.parametrize("name", ["seed1", "api_alone", "deferred", "discounted"])
+@pytest.mark.parametrize("name", ["seed1", "api_alone", "deferred", "discounted", "auto"])
 def test_plans_of_every_kind_agree(name: str, tmp_path: Path, without_libreoffice: None) -> None:
     """A plan workbook is planned again from itself, and the new one verified."""
     source, target = tmp_path / "source.xlsx", tmp_path / "plan.xlsx"

@@ -192,4 +192,14 @@ def many(pools: int, day_types: int) -> PlanResult:
     return result_of(Built(built, Candidates(options=tuple(options.values()), offers=built.offers), made))
 
 
-RESULTS = {"seed1": seed1, "mixed": mixed, "api_alone": api_alone, "discounted": discounted, "deferred": deferred}
+@cache
+def auto() -> PlanResult:
+    """Brief 2 with occupancy `auto`: 11 left of 12 at 0.62439 carry the work of 6.43 replicas; 12 + 3 as before."""
+    built = builders.seed2()
+    pools = tuple(row.model_copy(update={"occupancy_frac": None}) for row in built.case.pools)
+    return result_of(built._replace(case=built.case.model_copy(update={"pools": pools})))
+
+
+RESULTS = {
+    "seed1": seed1, "mixed": mixed, "api_alone": api_alone, "discounted": discounted, "deferred": deferred, "auto": auto,
+}  # fmt: skip

@@ -142,6 +142,8 @@ def test_a_bad_day_is_dropped() -> None:
     ({"min_live": 9}, {}, "min_live", 2, "live replicas of pool chat at least 7 instead of 9"),
     # 7 x 2,400 x 0.762 is the first thousandth that serves 12,800.
     ({"occupancy_frac": 0.5}, {}, "occupancy_frac", 26.2, "occupancy of pool chat 76.2 % instead of 50 %"),
+    # Seven must be busy 0.76190 of the time, at which 17.798 % wait.
+    ({"occupancy_frac": "auto"}, {}, "wait_prob_max_frac", 16.8, "17.8 % instead of 1 % of the requests of pool chat may wait"),
     # 16,800 are 131.25 % of 12,800.
     ({}, {"demand_surge_frac": 0.5}, "demand_surge_frac", 18.8, "a surge of 31.2 % instead of 50 % in contingency bad day"),
     ({}, {"replicas_lost": 3}, "replicas_lost", 2, "1 instead of 3 replicas lost in contingency bad day"),

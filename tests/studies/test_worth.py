@@ -164,3 +164,10 @@ def test_a_share_of_spot() -> None:
     )
     row = worths(given)["allow 1 % more of pool chat on spot"]
     assert row.usd_per_day == pytest.approx(24 * (9 - 20))
+
+
+def test_what_may_wait_is_headroom() -> None:
+    """2,400 x 2 tok/s need 6 replicas where 1 % may wait (6 x 0.43175 = 2.59, 5 carry 1.88), and 2 where all may."""
+    given = case(replicas(*[2] * 24), Pools=[{"pool": "chat", "kind": "interactive", "occupancy_frac": "auto"}])
+    row = headrooms(given)["100 % instead of 1 % of the requests of pool chat may wait"]
+    assert row.usd_per_day == pytest.approx((2 - 6) * 480)

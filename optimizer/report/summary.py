@@ -76,7 +76,10 @@ def _explained(result: PlanResult, currency: str) -> list[str]:
     for entry in joining:
         at, now = money(entry.entry_usd_per_node_h or 0.0, currency), money(entry.usd_per_node_h, currency)
         more = " or more" if entry.found == "at least" else ""
-        lines.append(f"  {entry.name}: at {at}{more} a node-hour instead of {now}{_by_lp(entry)}")
+        joins = f"at {at}{more} a node-hour instead of {now}"
+        if entry.factor is not None and entry.factor >= 1:
+            joins = f"at its list price of {now} a node-hour already"
+        lines.append(f"  {entry.name}: {joins}{_by_lp(entry)}")
     told: list[Worth | EntryPrice] = [*explanation.worth, *explanation.headroom, *explanation.entry]
     if any(_by_lp(row) for row in told):
         lines += ["", LP_NOTE]

@@ -121,7 +121,14 @@ def explained() -> PlanResult:
     )  # fmt: skip
     entry = EntryPrice(kind="offer", name="other", gpu="B300", offers=("other",), usd_per_node_h=30.0, factor=0.5,
                        entry_usd_per_node_h=15.0, found="re-solved")  # fmt: skip
-    told = PlanExplanation(why=(), headroom=rows[:1], worth=rows, entry=(entry,), cost_usd_per_day=1.0, bound_usd_per_day=1.0)
+    fields = {"kind": "offer", "gpu": "B300", "usd_per_node_h": 12.0, "found": "LP price"}
+    others = (
+        EntryPrice(name="third", offers=("third",), factor=1.0, entry_usd_per_node_h=12.0, **fields),
+        EntryPrice(name="fourth", offers=("fourth",), factor=0.0, entry_usd_per_node_h=0.0, **fields),
+    )
+    told = PlanExplanation(
+        why=(), headroom=rows[:1], worth=rows, entry=(entry, *others), cost_usd_per_day=1.0, bound_usd_per_day=1.0
+    )
     return replace(result, explanation=told)
 
 
@@ -156,13 +163,15 @@ def test_explanations_are_no_difference_to_a_plan_without_them() -> None:
 def test_entry_prices_stand_under_the_purchases() -> None:
     row = next(row for row in rows_of(explained(), "Purchases") if row[0] == "other")
     assert row[:7] == ["other", "offer", "B300", 30, 15, 0.5, "re-solved"]
-    assert not any(row[0] == LP_NOTE for row in rows_of(explained(), "Purchases"))
+    column = [row[0] for row in rows_of(explained(), "Purchases")]
+    assert column[column.index("other"):][:4] == ["other", "third", "fourth", LP_NOTE]
 
 
 def test_the_terminal_tells_what_was_solved_again() -> None:
     text = "\n".join(summary_lines(explained()))
     assert "+1 rack at site dc: $12.50/day less" in text and "+1 kW at site dc: not computed: time" in text
     assert "other: at $15.00 a node-hour instead of $30.00" in text
+    assert "third: at its list price of $12.00 a node-hour already (LP price)" in text and "fourth" not in text
     assert "+1 node of offer flat: $3.25/day less (LP price)" in text and text.count(LP_NOTE) == 1
 
 

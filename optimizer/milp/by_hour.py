@@ -1,10 +1,12 @@
 """Commitments against hours: hours are solved on their own, exactly, and tied together by the prices of the commitments.
 
-Given the commitments n every hour is a small program of value v_t(n). At prices pi_t for the lots it uses, an hour's least cost
-L_t gives the cut v_t(n) >= L_t - pi_t n, which holds for every n; so holding cost plus the highest cuts, minimised over whole n,
-is a lower bound on the whole program. The prices come from the relaxation first, and then from a master over the hours' own
-solutions, kept in a box around the best prices so far (solver.md section 3, step 4). Plans: every second n that the bound
-proposes is evaluated exactly, hour by hour.
+Given the commitments n, and the work b that waited and runs there, every hour is a small program of value v_t(n, b). At prices
+pi_t for the lots it uses and mu_t for the work it does, an hour's least cost L_t gives the cut
+  v_t(n, b) >= L_t - pi_t n + mu_t b
+which holds for all n and b; so holding cost plus the highest cuts, minimised over whole n and all ways to let work wait, is a
+lower bound on the whole program. The prices come from a relaxation first, and then from a master over the hours' own solutions,
+kept in a box around the best prices so far (solver.md section 3, step 4, and section 5). Plans: every second n that the bound
+proposes is evaluated exactly, hour by hour; where work may wait, the ways chosen are then fitted together once more (refit.py).
 """
 
 from __future__ import annotations
@@ -14,10 +16,15 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+from optimizer.milp.column import Column, can_use_columns
+from optimizer.milp.extract import extract
 from optimizer.milp.frame import Frame
 from optimizer.milp.hour import Hour, HourResult
-from optimizer.milp.master import Cut, Master
+from optimizer.milp.master import Cut, HourPrices, Master
 from optimizer.milp.menu import Menu
+from optimizer.milp.prep import Prep
+from optimizer.milp.program import Key, Program
+from optimizer.milp.refit import refit
 from optimizer.milp.relaxed import relaxed_commitments
 from optimizer.milp.rounding import add_rounding_rows
 from optimizer.milp.solver import solver_words_on_stderr
@@ -28,91 +35,104 @@ _THREADS = 2
 _HOUR_GAP_SHARE = 0.5
 _ROUGH_GAP = 0.01
 _RELAXED_SHARE = 0.15
-#: The best commitments are evaluated once more, more exactly, for at most so many times what an evaluation took.
+#: The best commitments are evaluated once more, more exactly, for at most so many times what an evaluation took; not where that
+#: would be more than this share of the time.
 _POLISH_SHARE = 1.5
+_MOST_POLISH_SHARE = 0.2
 _POLISH_GAP = 1e-6
 _FIRST_BOX = 0.01  # of a commitment's mean price
 _BOX_FLOOR = 0.002
+_REFIT_SHARE = 0.15
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known before hours are solved apart, costs with constants.
+
+    starts: commitments, and flows of waiting work, worth evaluating; cost: of the best plan, inf where there is none; prices: per
+    slice, None where the relaxation must say.
+    """
+
+    bound: float
+    cost: float = float("inf")
+    starts: tuple[tuple[dict[str, int], dict[Key, float]], ...] = ()
+    prices: list[HourPrices] | None = None
 
 
 @dataclass
 class Found:
-    """The best plan and the best bound so far, both without constant costs. value inf = no plan yet."""
+    """The best plan and the best bound so far, without constant costs. value inf = no plan yet; decision: where it is new."""
 
     bound: float
     value: float = float("inf")
     lots: dict[str, int] = field(default_factory=dict)
-    parts: list[Decision] = field(default_factory=list)
+    flows: dict[Key, float] = field(default_factory=dict)
+    decision: Decision | None = None
 
 
 def solve_by_hour(
-    frame: Frame, menus: dict[str, tuple[Menu, ...]], *, gap: float, deadline: float, known_nodes: dict[str, int] | None,
-    known_cost: float, known_bound: float,
+    frame: Frame, menus: dict[str, tuple[Menu, ...]], *, gap: float, deadline: float, known: Known,
+    cost_of: Callable[[Decision], float],
 ) -> tuple[Decision | None, float]:
     """A decision cheaper than the known one, or None, and a lower bound on the cost; both with constant costs.
 
-    frame: the whole program, closed; only its relaxation is solved. deadline: of time.perf_counter. known_nodes: nodes bought in
-    the best plan known, None where there is none; known_cost (inf) and known_bound belong to it.
+    frame: the whole program, closed; only its relaxation is solved. deadline: of time.perf_counter. cost_of: $/day of a decision.
     """
-    prep = frame.prep
-    constant = frame.program.constant_usd_per_day
-    add_rounding_rows(frame)
-    relaxed = relaxed_commitments(frame, time_limit_s=max(deadline - time.perf_counter(), 0.0) * _RELAXED_SHARE)
-    found = Found(bound=max(relaxed.bound, known_bound - constant), value=known_cost - constant)
-    master = Master(frame)
-    with solver_words_on_stderr(), ThreadPoolExecutor(_THREADS) as threads:
-        hours = [Hour(prep, t, menus) for t in range(len(prep.groups))]
-        hour_gap = max(gap * _HOUR_GAP_SHARE, 1e-6)
+    return _Search(frame, menus, gap, deadline, known, cost_of).run()
 
-        def closed() -> bool:
-            total = found.value + constant
-            return found.value < float("inf") and (total <= 0 or (found.value - found.bound) / total <= gap)
 
-        polish_s = [0.0]
+class _Search:
+    def __init__(
+        self, frame: Frame, menus: dict[str, tuple[Menu, ...]], gap: float, deadline: float, known: Known,
+        cost_of: Callable[[Decision], float],
+    ) -> None:
+        self.frame, self.prep, self.menus = frame, frame.prep, menus
+        self.gap, self.deadline, self.known, self.cost_of = gap, deadline, known, cost_of
+        self.constant = frame.program.constant_usd_per_day
+        self.hour_gap = max(gap * _HOUR_GAP_SHARE, 1e-6)
+        self.waits = any(workload.deferrable_hours for workload in self.prep.case.workloads)
+        self.found = Found(known.bound - self.constant, known.cost - self.constant)
+        self.master = Master(frame)
+        self.polish_s = 0.0
+        self.total_s = deadline - time.perf_counter()
+        self.tried: set[tuple[tuple[str, int], ...]] = set()
 
-        def left_s() -> float:
-            """Seconds left, less what a last evaluation of the best commitments takes."""
-            return deadline - polish_s[0] - time.perf_counter()
+    def run(self) -> tuple[Decision | None, float]:
+        """The search, from the first prices to the deadline or the gap."""
+        starts = list(self.known.starts)
+        prices = self.known.prices
+        if prices is None:
+            add_rounding_rows(self.frame)
+            relaxed = relaxed_commitments(self.frame, time_limit_s=max(self._left_s(), 0.0) * _RELAXED_SHARE)
+            self.found.bound = max(self.found.bound, relaxed.bound)
+            starts.append((relaxed.lots, relaxed.flows))
+            prices = relaxed.prices
+        with solver_words_on_stderr(), ThreadPoolExecutor(_THREADS) as threads:
+            self.threads = threads
+            self.hours = [Hour(self.prep, t, self.menus) for t in range(len(self.prep.groups))]
+            for lots, flows in starts:
+                self._try(lots, flows)
+            self._rounds(prices)
+            polish_s, self.polish_s = self.polish_s, 0.0
+            if polish_s > 0 and self.found.decision is not None and self._left_s() > 0 and not self._closed():
+                self._evaluate(self.found.lots, self.found.flows, 0, _POLISH_GAP)
+        return self.found.decision, self.found.bound + self.constant
 
-        def each(run: Callable[[int], HourResult]) -> list[HourResult]:
-            return list(threads.map(run, range(len(hours))))
-
-        def evaluate(lots: dict[str, int], repairs: int = 2, gap: float = hour_gap) -> None:
-            started = time.perf_counter()
-            results = each(lambda t: hours[t].with_lots(lots, gap, left_s()))
-            polish_s[0] = max(polish_s[0], _POLISH_SHARE * (time.perf_counter() - started))
-            short = [t for t, result in enumerate(results) if result.value == float("inf")]
-            if short:
-                # Some hours need more than these commitments: give them what they would buy themselves.
-                needed = [hours[t].at_prices(master.even_prices(), _ROUGH_GAP, left_s()).lots for t in short]
-                more = {name: max([count, *(lots.get(name, 0) for lots in needed)]) for name, count in lots.items()}
-                if repairs and more != lots and master.allowed(more):
-                    evaluate(more, repairs - 1)
-                return
-            value = master.holding(lots) + sum(result.value for result in results)
-            if value < found.value:
-                found.value, found.lots = value, lots
-                found.parts = [hour.decision(lots) for hour in hours]
-
-        tried: set[tuple[tuple[str, int], ...]] = set()
-        starts = [relaxed.lots]
-        if known_nodes is not None:
-            lot_nodes = {offer.offer: offer.lot_nodes for offer in prep.offers}
-            starts.insert(0, {name: count // lot_nodes[name] for name, count in known_nodes.items()})
-        for lots in starts:
-            if tuple(sorted(lots.items())) not in tried and not closed() and left_s() > 0:
-                tried.add(tuple(sorted(lots.items())))
-                evaluate(lots)
-        prices, box = relaxed.prices, _FIRST_BOX
-        center, center_value = prices, -float("inf")
+    def _rounds(self, prices: list[HourPrices]) -> None:
+        """Hours at prices, cuts, commitments, next prices, until the gap is closed or time is out."""
+        found, master = self.found, self.master
+        center, center_value, box = prices, -float("inf"), _FIRST_BOX
         number = 0
-        while not closed() and left_s() > 0:
-            results = each(lambda t, prices=prices: hours[t].at_prices(prices[t], hour_gap, left_s()))  # type: ignore[misc]
+        while not self._closed() and self._left_s() > 0:
+            results = self._each(lambda t, at=prices: self.hours[t].at_prices(  # type: ignore[misc]
+                at[t].lots, at[t].work, self.hour_gap, self._left_s()
+            ))
             if any(result.value == float("inf") for result in results):
                 break  # out of time, or an hour that no commitment can serve
             for t, result in enumerate(results):
-                master.add(Cut(t, result.bound, prices[t], result.value - _paid(prices[t], result.lots), result.lots))
-            lots, bound = master.best_commitments(time_limit_s=left_s())
+                own = result.value - _paid(prices[t].lots, result.lots) + _paid(prices[t].work, result.work_tps)
+                master.add(Cut(t, result.bound, prices[t].lots, prices[t].work, own, result.lots, result.work_tps))
+            lots, flows, bound = master.best_commitments(time_limit_s=self._left_s())
             found.bound = max(found.bound, bound)
             value = master.value_at(prices, [result.bound for result in results])
             if value > center_value:
@@ -120,26 +140,92 @@ def solve_by_hour(
                 box = min(box * 1.15, 1.0)
             else:
                 box = max(box * 0.6, _BOX_FLOOR)
-            key = tuple(sorted(lots.items()))
-            if number % 2 == 0 and key not in tried and not closed() and left_s() > 0:
-                tried.add(key)
-                evaluate(lots)
-            if closed() or left_s() <= 0:
+            if number % 2 == 0 and not self._closed():
+                self._try(lots, flows)
+            if self._closed() or self._left_s() <= 0:
                 break
-            prices = master.next_prices(center, box, time_limit_s=left_s())
+            prices = master.next_prices(center, box, time_limit_s=self._left_s())
             number += 1
-        polish_s[0] = 0.0
-        if found.parts and left_s() > 0 and not closed():
-            evaluate(found.lots, 0, _POLISH_GAP)
-    return _joined(found.parts) if found.parts else None, found.bound + constant
+
+    def _closed(self) -> bool:
+        total = self.found.value + self.constant
+        return self.found.value < float("inf") and (total <= 0 or (self.found.value - self.found.bound) / total <= self.gap)
+
+    def _left_s(self) -> float:
+        """Seconds left, less what a last evaluation of the best commitments takes."""
+        return self.deadline - self.polish_s - time.perf_counter()
+
+    def _each(self, run: Callable[[int], HourResult]) -> list[HourResult]:
+        return list(self.threads.map(run, range(len(self.hours))))
+
+    def _try(self, lots: dict[str, int], flows: dict[Key, float]) -> None:
+        key = tuple(sorted(lots.items()))
+        if key not in self.tried and not self._closed() and self._left_s() > 0:
+            self.tried.add(key)
+            self._evaluate(lots, flows)
+
+    def _evaluate(self, lots: dict[str, int], flows: dict[Key, float], repairs: int = 2, gap: float | None = None) -> None:
+        """Hours exactly at these commitments, with the work that waits where the flows say."""
+        started = time.perf_counter()
+        work = [work_of(self.prep, flows, t) for t in range(len(self.hours))]
+        results = self._each(lambda t: self.hours[t].with_lots(lots, work[t], gap or self.hour_gap, self._left_s()))
+        took_s = _POLISH_SHARE * (time.perf_counter() - started)
+        if took_s <= _MOST_POLISH_SHARE * self.total_s:
+            self.polish_s = max(self.polish_s, took_s)
+        short = [t for t, result in enumerate(results) if result.value == float("inf")]
+        if short:
+            # Some hours need more than these commitments: give them what they would buy themselves.
+            even = self.master.even_prices()
+            needed = [self.hours[t].at_prices(even, {}, _ROUGH_GAP, self._left_s()).lots for t in short]
+            more = {name: max([count, *(at.get(name, 0) for at in needed)]) for name, count in lots.items()}
+            if repairs and more != lots and self.master.allowed(more):
+                self._evaluate(more, flows, repairs - 1)
+            return
+        value = self.master.holding(lots) + sum(result.value for result in results)
+        if value < self.found.value:
+            self.found.value, self.found.lots, self.found.flows = value, lots, flows
+            self.found.decision = _joined([hour.decision(lots, flows) for hour in self.hours])
+        if self.waits and self._left_s() > 0:
+            self._refit()
+
+    def _refit(self) -> None:
+        """Commitments and waiting work once more for the ways that the hours have just chosen."""
+        pools = tuple(pool for pool in self.prep.pools if can_use_columns(self.prep, pool))
+        ways: list[Column] = []
+        for hour in self.hours:
+            taken = hour.ways_taken(pools)
+            if taken is None:
+                return
+            ways += taken
+        refitted = refit(self.prep, pools, ways, self.gap, self._left_s() * _REFIT_SHARE)
+        if refitted is None:
+            return
+        values, lots = refitted
+        program = Program("plan")
+        program.take_values(values)
+        decision = extract(Frame(self.prep, program), {})
+        value = self.cost_of(decision) - self.constant
+        if value < self.found.value:
+            self.found.value, self.found.lots, self.found.decision = value, lots, decision
+            self.found.flows = {key: tps for key, tps in values.items() if key[0] == "flow"}
 
 
-def _paid(usd_per_lot: dict[str, float], lots: dict[str, int]) -> float:
-    return sum(usd_per_lot.get(name, 0.0) * count for name, count in lots.items())
+def work_of(prep: Prep, flows: dict[Key, float], t: int) -> dict[str, float]:
+    """What runs in slice t of every deferrable workload, tok/s."""
+    members = set(prep.groups[t].members)
+    work: dict[str, float] = {}
+    for (_, workload, day_type, _, run), tps in flows.items():
+        if (day_type, run) in members:
+            work[workload] = work.get(workload, 0.0) + max(tps, 0.0)
+    return work
+
+
+def _paid(usd: dict[str, float], amounts: dict[str, int] | dict[str, float]) -> float:
+    return sum(usd.get(name, 0.0) * amount for name, amount in amounts.items())
 
 
 def _joined(parts: list[Decision]) -> Decision:
-    """Decisions for different hours with the same commitments, as one."""
+    """Decisions for different hours with the same commitments and flows, as one."""
     first = parts[0]
     return first.model_copy(update={
         "node_uses": tuple(row for part in parts for row in part.node_uses),

@@ -19,6 +19,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from optimizer.domain.workload import Workload
 from optimizer.milp.bad_day import add_bad_day
 from optimizer.milp.bounds import replica_bound, spot_bound, total_replicas
 from optimizer.milp.frame import Frame
@@ -43,7 +44,7 @@ def add_explicit_pool(frame: Frame, pool: PoolData) -> None:
         if pool.pool.min_live > 0:
             every = [(1.0, variable) for variable in (*live, *spot)]
             frame.program.add_row(("min_live", writer.name, t), every, ">=", float(pool.pool.min_live))
-        if piece.total_firm_tps > 0 and (pool.pool.is_auto or not add_levels(writer, live)):
+        if piece.total_firm_tps > 0 and (pool.pool.is_auto or not add_levels(writer, live, spot)):
             for c, day in enumerate(pool.bad_days):
                 add_bad_day(writer, c, day, live, spot)
     if pool.pool.ready_hours:
@@ -146,12 +147,18 @@ def _normal_hour(writer: Writer, live: list[Any], spot: list[Any]) -> None:
         program.add_row(("spot_share", writer.name, t), [*loads.on_spot, *own], "<=", 0.0)
 
 
+def serve_scale(workload: Workload, day_type: str) -> float:
+    """What the serve rows of a deferrable workload are multiplied by: one over its largest demand of the day."""
+    most = max(workload.demand_on(day_type).output_tps)
+    return 1.0 / most if most > 0 else 1.0
+
+
 def _serve_deferred(writer: Writer, w: int, terms: list[Term]) -> None:
     """What runs here is what arrived in the last deferrable_hours and waited until now; the API takes its share of what runs."""
     program, t = writer.frame.program, writer.t
     workload = writer.pool.workloads[w]
     day_type, hour = writer.frame.prep.groups[t].members[0]
-    scale = 1.0 / max(workload.demand_on(day_type).output_tps) if max(workload.demand_on(day_type).output_tps) > 0 else 1.0
+    scale = serve_scale(workload, day_type)
     runs = [(scale, flow(writer.frame, writer.pool, w, day_type, arrival, hour)) for arrival in arrival_hours(workload, hour)]
     minus = [(-coefficient, variable) for coefficient, variable in runs]
     program.add_row(("serve", writer.name, w, t), [*((c * scale, v) for c, v in terms), *minus], "==", 0.0)

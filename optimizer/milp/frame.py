@@ -105,7 +105,7 @@ def build_frame(prep: Prep, *, holding: bool = True) -> Frame:
             add_held(frame, offer, bound[offer.node_type], holding=holding)
         else:
             _add_elastic(frame, offer, bound[offer.node_type])
-    _add_overflow(frame)
+    add_overflow(frame)
     return frame
 
 
@@ -148,7 +148,7 @@ def _add_elastic(frame: Frame, offer: Offer, bound: int) -> None:
             frame.program.add_cost(node_rates(frame.prep.case, offer).using_per_h * group.weight, used)
 
 
-def _add_overflow(frame: Frame) -> None:
+def add_overflow(frame: Frame) -> None:
     """overflow[w,a,t] <= api_max_frac x demand in sum, and the API's stated limits over all workloads."""
     program, prep = frame.program, frame.prep
     for t, group in enumerate(prep.groups):

@@ -8,7 +8,8 @@ import pulp
 
 from optimizer.milp.bounds import nodes_bound
 from optimizer.milp.frame import Frame, add_held, add_sites
-from optimizer.milp.program import Program, Term
+from optimizer.milp.prep import run_hours
+from optimizer.milp.program import Key, Program, Term
 from optimizer.milp.solver import solve, solver_words_on_stderr
 from optimizer.plan.ledger import node_rates
 
@@ -18,13 +19,26 @@ _SMALL_S = 10.0
 
 @dataclass(frozen=True)
 class Cut:
-    """One run of hour t at prices: v_t(n) >= bound - prices n for every n; and the lots and own cost of its solution."""
+    """One run of hour t at prices: v_t(n, b) >= bound - prices n + work_prices b for all lots n and work b that waited and runs.
+
+    own_cost, lots, work_tps: of its solution.
+    """
 
     t: int
     bound: float
     prices: dict[str, float]
+    work_prices: dict[str, float]
     own_cost: float
     lots: dict[str, int]
+    work_tps: dict[str, float]
+
+
+@dataclass(frozen=True)
+class HourPrices:
+    """Of one slice: $/day per lot of every held offer, and per tok/s of every deferrable workload that runs there."""
+
+    lots: dict[str, float]
+    work: dict[str, float]
 
 
 class Master:
@@ -60,41 +74,49 @@ class Master:
         """Remember one run of an hour."""
         self.cuts.append(cut)
 
-    def best_commitments(self, *, time_limit_s: float) -> tuple[dict[str, int], float]:
-        """Whole lots that minimise holding cost plus the highest cuts, and that minimum: a bound on the whole program."""
+    def best_commitments(self, *, time_limit_s: float) -> tuple[dict[str, int], dict[Key, float], float]:
+        """Whole lots and flows that minimise holding cost plus the highest cuts, and that minimum: a bound on the program."""
         program = self._commitments()
+        work = self._add_flows(program)
         for t in range(len(self.prep.groups)):
             program.add_cost(1.0, program.add_variable(("theta", t)))
         for i, cut in enumerate(self.cuts):
             terms: list[Term] = [(1.0, program.variables[("theta", cut.t)])]
             terms += [(price, program.variables[("lots", name)]) for name, price in cut.prices.items()]
+            terms += [(-price * c, flow) for name, price in cut.work_prices.items() for c, flow in work.get((name, cut.t), [])]
             program.add_row(("cut", i), terms, ">=", cut.bound)
         program.close_with_cost()
         solved = solve(program, gap=1e-6, time_limit_s=time_limit_s)
         if solved.objective is None or solved.bound is None:
-            return {}, 0.0
-        return {name: program.whole(("lots", name)) for name in self._price}, solved.bound
+            return {}, {}, 0.0
+        flows = {key: max(program.value(key), 0.0) for key in program.variables if key[0] == "flow"}
+        return {name: program.whole(("lots", name)) for name in self._price}, flows, solved.bound
 
-    def value_at(self, prices: list[dict[str, float]], bounds: list[float]) -> float:
-        """The Lagrangian value at these prices: hours at their bounds, and the lots that gain most where they are worth more."""
+    def value_at(self, prices: list[HourPrices], bounds: list[float]) -> float:
+        """The Lagrangian value at these prices: hours at their bounds, the lots that gain most where they are worth more, and
+        work run where it earns least."""
         program = self._commitments()
         terms = [
-            (self._price[name] - sum(at.get(name, 0.0) for at in prices), program.variables[("lots", name)])
+            (self._price[name] - sum(at.lots.get(name, 0.0) for at in prices), program.variables[("lots", name)])
             for name in self._price
         ]
+        for (name, t), flows in self._add_flows(program).items():
+            terms += [(prices[t].work.get(name, 0.0) * c, flow) for c, flow in flows]
         program.close_with(terms)
         solved = solve(program, gap=1e-6, time_limit_s=_SMALL_S)
-        return sum(bounds) + (solved.bound if solved.bound is not None else 0.0)
+        return sum(bounds) + (solved.bound if solved.bound is not None else -float("inf"))
 
-    def next_prices(self, center: list[dict[str, float]], box: float, *, time_limit_s: float) -> list[dict[str, float]]:
+    def next_prices(self, center: list[HourPrices], box: float, *, time_limit_s: float) -> list[HourPrices]:
         """Prices at which the hours' known solutions, mixed at will, would be tied best; within the box around the center.
 
-        Dual of: minimise holding cost plus mixed own costs, each hour's mixed lots at most the lots held. Leaving a price's box
-        costs as much as its border, which is what the two slack columns say.
+        Dual of: minimise holding cost plus mixed own costs, each hour's mixed lots at most the lots held and its mixed work at
+        least what runs there. Leaving a price's box costs as much as its border, which is what the two slack columns say.
         """
         program = self._commitments(whole=False)
+        work = self._add_flows(program)
         groups = range(len(self.prep.groups))
         mixed: dict[tuple[int, str], list[Term]] = {(t, name): [] for t in groups for name in self._price}
+        done: dict[tuple[str, int], list[Term]] = {key: [] for key in work}
         shares: dict[int, list[Term]] = {t: [] for t in groups}
         for i, cut in enumerate(self.cuts):
             share = program.add_variable(("share", i))
@@ -103,16 +125,22 @@ class Master:
             for name, count in cut.lots.items():
                 if count:
                     mixed[(cut.t, name)].append((float(count), share))
+            for name, tps in cut.work_tps.items():
+                if tps > 0 and (name, cut.t) in done:
+                    done[(name, cut.t)].append((tps, share))
         for t in groups:
             program.add_row(("mix", t), shares[t], "==", 1.0)
             for name, price in self._price.items():
                 width = box * max(price / len(self.prep.groups), 1e-6)
-                over = program.add_variable(("over", t, name))
-                under = program.add_variable(("under", t, name))
-                program.add_cost(center[t].get(name, 0.0) + width, over)
-                program.add_cost(-max(center[t].get(name, 0.0) - width, 0.0), under)
-                terms = [*mixed[(t, name)], (-1.0, program.variables[("lots", name)]), (-1.0, over), (1.0, under)]
+                at = center[t].lots.get(name, 0.0)
+                slack = self._slack(program, ("lots", t, name), at, width)
+                terms = [*mixed[(t, name)], (-1.0, program.variables[("lots", name)]), *slack]
                 program.add_row(("tie", t, name), terms, "<=", 0.0)
+        typical = {name: max([at.work.get(name, 0.0) for at in center] + [1e-9]) for name, _ in work}
+        for (name, t), flows in work.items():
+            slack = self._slack(program, ("work", t, name), center[t].work.get(name, 0.0), box * typical[name])
+            terms = [*flows, *((-c, share) for c, share in done[(name, t)]), *slack]
+            program.add_row(("do", t, name), terms, "<=", 0.0)
         program.close_with_cost()
         with solver_words_on_stderr():
             program.problem.solve(pulp.HiGHS(msg=False, timeLimit=max(time_limit_s, 0.0)))
@@ -120,14 +148,46 @@ class Master:
         if highs.getModelStatus().name != "kOptimal":
             return center
         duals = list(highs.getSolution().row_dual)
-        prices = []
-        for t in groups:
-            at = {}
-            for name in self._price:
-                number = program.row_number(("tie", t, name))
-                at[name] = max(-duals[number], 0.0) if number is not None else 0.0
-            prices.append(at)
-        return prices
+
+        def price_of(key: Key) -> float:
+            number = program.row_number(key)
+            return max(-duals[number], 0.0) if number is not None else 0.0
+
+        return [
+            HourPrices(
+                {name: price_of(("tie", t, name)) for name in self._price},
+                {name: price_of(("do", t, name)) for name, at_t in work if at_t == t},
+            )
+            for t in groups
+        ]
+
+    @staticmethod
+    def _slack(program: Program, key: Key, center: float, width: float) -> list[Term]:
+        over = program.add_variable(("over", *key))
+        under = program.add_variable(("under", *key))
+        program.add_cost(center + width, over)
+        program.add_cost(-max(center - width, 0.0), under)
+        return [(-1.0, over), (1.0, under)]
+
+    def _add_flows(self, program: Program) -> dict[tuple[str, int], list[Term]]:
+        """Flows of deferrable work, all of it run some time; (workload, slice) -> what runs there."""
+        slice_of = {member: t for t, group in enumerate(self.prep.groups) for member in group.members}
+        work: dict[tuple[str, int], list[Term]] = {}
+        for pool in self.prep.pools:
+            for workload in pool.workloads:
+                if not workload.deferrable_hours:
+                    continue
+                for day in workload.demand:
+                    for arrival, demand in enumerate(day.output_tps):
+                        if demand <= 0:
+                            continue
+                        every: list[Term] = []
+                        for run in run_hours(workload, arrival):
+                            flow = program.add_variable(("flow", workload.workload, day.day_type, arrival, run), up=demand)
+                            every.append((1.0 / demand, flow))
+                            work.setdefault((workload.workload, slice_of[(day.day_type, run)]), []).append((1.0, flow))
+                        program.add_row(("all_run", workload.workload, day.day_type, arrival), every, "==", 1.0)
+        return work
 
     def _commitments(self, *, whole: bool = True) -> Program:
         """A program of commitments alone, with their cost and every row that concerns only them."""

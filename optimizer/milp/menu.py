@@ -113,12 +113,14 @@ def menus(pool: PoolData, steps: dict[tuple[str, str], int]) -> tuple[Menu, ...]
 
 def asking(days: tuple[BadDay, ...]) -> tuple[BadDay, ...]:
     """Bad days that ask for more than the normal hour does, without repeats."""
-    found = {
-        (day.surge_frac, day.replicas_lost, day.lost_frac, day.on_nodes): day
-        for day in days
-        if day.surge_frac > 0 or any(day.can_lose(k) for k in range(len(day.on_nodes)))
-    }
-    return tuple(found.values())
+    return without_repeats(tuple(
+        day for day in days if day.surge_frac > 0 or any(day.can_lose(k) for k in range(len(day.on_nodes)))
+    ))
+
+
+def without_repeats(days: tuple[BadDay, ...]) -> tuple[BadDay, ...]:
+    """Bad days that differ in what they ask and take of replicas that stay; one of each."""
+    return tuple({(day.surge_frac, day.replicas_lost, day.lost_frac, day.on_nodes): day for day in days}.values())
 
 
 def _grid_points(pool: PoolData, piece: PoolSlice, node_type: str, step: int) -> int:

@@ -267,6 +267,11 @@ def arrival_hours(workload: Workload, hour: int) -> tuple[int, ...]:
     return tuple((hour - wait) % HOURS_PER_DAY for wait in range(min(workload.deferrable_hours, HOURS_PER_DAY - 1) + 1))
 
 
+def run_hours(workload: Workload, arrival: int) -> tuple[int, ...]:
+    """Hours of the day in which arrivals of that hour may run: the hour itself and the next deferrable_hours, around midnight."""
+    return tuple((arrival + wait) % HOURS_PER_DAY for wait in range(min(workload.deferrable_hours, HOURS_PER_DAY - 1) + 1))
+
+
 def _serve_max(workload: Workload, day_type: str, hour: int) -> float:
     day = workload.demand_on(day_type)
     return sum(day.output_tps[arrival] for arrival in arrival_hours(workload, hour))

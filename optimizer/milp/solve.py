@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from optimizer.candidates.option import Candidates
 from optimizer.domain.case import Case
-from optimizer.milp.by_hour import solve_by_hour
+from optimizer.milp.absorbed import drop_absorbed_days
+from optimizer.milp.apart import Best, at_once_share, can_go_apart, solve_apart
 from optimizer.milp.discounts import add_discounts
 from optimizer.milp.dominance import drop_dominated_options, unit_steps
 from optimizer.milp.explicit import add_explicit_pool
@@ -31,11 +32,6 @@ _TIE_BREAK_COST = 1e-9
 _NEXT_TO_NOTHING = 1e-3
 #: A menu with more lines than this is written out in full instead.
 _MANY_LINES = 6_000
-#: A program with more whole variables is given to the solver at once for a share of the time only; then hours are solved apart
-#: and tied by prices (by_hour.py), which needs a number of hours to be worth it.
-_MANY_INTEGERS = 600
-_FEW_HOURS = 6
-_AT_ONCE_SHARE = 0.2
 
 
 def solve_case(
@@ -53,8 +49,8 @@ def solve_case(
     limit_s = case.policy.time_limit_s if time_limit_s is None else time_limit_s
     started = time.perf_counter()
     frame, pool_menus = build(case, candidates)
-    apart = solver.casefold() == HIGHS.casefold() and _apart_by_hour(frame)
-    at_once_s = (limit_s * _AT_ONCE_SHARE if apart else limit_s) - (time.perf_counter() - started)
+    apart = solver.casefold() == HIGHS.casefold() and can_go_apart(frame)
+    at_once_s = limit_s * (at_once_share(frame) if apart else 1.0) - (time.perf_counter() - started)
     shown = _with_constant(watch, frame) if watch is not None else None
     solved = solve(frame.program, gap=gap, time_limit_s=at_once_s, solver=solver, watch=shown)
     if solved.status == "infeasible":
@@ -62,17 +58,19 @@ def solve_case(
     decision = extract(frame, pool_menus) if solved.objective is not None else None
     cost = price_decision(case, candidates, decision).total if decision is not None else float("inf")
     bound = _bound(frame, solved, cost)
-    if solved.status != "optimal" and apart and not solved.stopped:
-        first = (decision, cost, bound)
-        decision, cost, bound = _by_hour(case, candidates, frame, pool_menus, first, gap, started + limit_s)
+    stopped = solved.stopped
+    if solved.status != "optimal" and apart and not stopped:
+        known = Best(decision, cost, bound)
+        known = solve_apart(case, candidates, frame, pool_menus, known, gap=gap, deadline=started + limit_s, watch=watch)
+        decision, cost, bound, stopped = known.decision, known.cost, known.bound, known.stopped
     if decision is None:
-        return _outcome("no_plan", None, None, bound if bound > 0 else None, started, solver, stopped=solved.stopped)
+        return _outcome("no_plan", None, None, bound if bound > 0 else None, started, solver, stopped=stopped)
     closed = solved.status == "optimal" or _is_closed(cost, bound, gap)
     if closed and tie_break and solver.casefold() == HIGHS.casefold() and solved.iterations <= _TIE_BREAK_ITERATIONS:
         left_s = limit_s - (time.perf_counter() - started)
         decision, cost = _fewest_offers(case, candidates, frame, pool_menus, decision, cost, left_s)
         bound = min(bound, cost)
-    return _outcome("optimal" if closed else "gap_open", decision, cost, bound, started, solver, stopped=solved.stopped)
+    return _outcome("optimal" if closed else "gap_open", decision, cost, bound, started, solver, stopped=stopped)
 
 
 def _with_constant(watch: Watch, frame: Frame) -> Watch:
@@ -88,36 +86,9 @@ def _is_closed(cost: float, bound: float, gap: float) -> bool:
     return cost <= 0 or (cost - bound) / cost <= gap + 1e-9
 
 
-def _apart_by_hour(frame: Frame) -> bool:
-    """True where hours hang together through commitments only, and the program is large enough for that to be worth using."""
-    case = frame.prep.case
-    if case.discounts or any(pool.ready_hours for pool in case.pools) or any(row.deferrable_hours for row in case.workloads):
-        return False
-    if len(frame.prep.groups) < _FEW_HOURS:
-        return False
-    return sum(1 for variable in frame.program.variables.values() if variable.cat == "Integer") > _MANY_INTEGERS
-
-
-def _by_hour(
-    case: Case, candidates: Candidates, frame: Frame, pool_menus: dict[str, tuple[Menu, ...]],
-    first: tuple[Decision | None, float, float], gap: float, deadline: float,
-) -> tuple[Decision | None, float, float]:
-    """The better of what is known and what hours solved apart give, and the better bound."""
-    decision, cost, bound = first
-    known = {row.offer: row.nodes_new for row in decision.nodes_new} if decision is not None else None
-    other, least = solve_by_hour(
-        frame, pool_menus, gap=gap, deadline=deadline, known_nodes=known, known_cost=cost, known_bound=bound
-    )
-    if other is not None:
-        other_cost = price_decision(case, candidates, other).total
-        if other_cost < cost:
-            decision, cost = other, other_cost
-    return decision, cost, min(max(bound, least), cost)
-
-
 def build(case: Case, candidates: Candidates) -> tuple[Frame, dict[str, tuple[Menu, ...]]]:
     """The whole program, closed with its cost, and the menus of the pools that use them."""
-    prep = settle_spot_modes(drop_dominated_options(prepare(case, candidates)))
+    prep = settle_spot_modes(drop_dominated_options(drop_absorbed_days(prepare(case, candidates))))
     with_menus = frozenset(pool.pool.pool for pool in prep.pools if can_use_menus(prep, pool))
     steps = unit_steps(prep, with_menus)
     frame = build_frame(prep)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from optimizer.candidates.enumerate import find_candidates
-from optimizer.milp import explicit, solve
+from optimizer.milp import apart, explicit, solve
 from optimizer.milp.solve import solve_case
+from optimizer.plan.audit import audit_decision
+from tests.helpers.random_auto import random_auto_case
 from tests.helpers.random_cases import random_case
+from tests.helpers.random_dagger import random_dagger_case
 
 PLAIN = {"menus": (solve, "can_use_menus"), "levels": (explicit, "add_levels")}
 
@@ -39,22 +42,36 @@ def test_each_shortcut_alone_changes_nothing(seed: int, method: str, monkeypatch
         assert quick == pytest.approx(other, rel=1e-6, abs=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(1100, 1130))
-def test_hours_solved_apart_prove_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cost never below the optimum, bound never above it, whichever way the hours are solved."""
-    case = random_case(seed)
+#: Size from which pools are priced first, and size of an hour that is still solved exactly: all three ways through apart.py.
+CASES = {"general": random_case, "dagger": random_dagger_case, "auto": random_auto_case}
+WAYS = {"hours": (10**9, 10**9), "columns": (0, 0), "columns, then hours": (0, 10**9)}
+
+
+@pytest.mark.parametrize("kind", sorted(CASES))
+@pytest.mark.parametrize("way", sorted(WAYS))
+@pytest.mark.parametrize("seed", range(1100, 1112))
+def test_programs_taken_apart_prove_the_same(seed: int, way: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cost never below the optimum, bound never above it, whichever way the program is taken apart; plans pass the audit."""
+    case = CASES[kind](seed)
     candidates = find_candidates(case)
     optimum = solve_case(case, candidates, gap=0.0, time_limit_s=120).cost_usd_per_day
-    monkeypatch.setattr(solve, "_MANY_INTEGERS", 0)
-    monkeypatch.setattr(solve, "_FEW_HOURS", 2)
-    monkeypatch.setattr(solve, "_AT_ONCE_SHARE", 0.0)
-    apart = solve_case(case, candidates, gap=1e-3, time_limit_s=10)
+    monkeypatch.setattr(apart, "_MANY_INTEGERS", 0)
+    monkeypatch.setattr(apart, "_FEW_HOURS", 2)
+    monkeypatch.setattr(apart, "_AT_ONCE_SHARE", 0.0)
+    monkeypatch.setattr(apart, "_LOOK_SHARE", 0.0)
+    monkeypatch.setattr(apart, "_TOO_MANY_INTEGERS", WAYS[way][0])
+    monkeypatch.setattr(apart, "_LARGE_HOUR", WAYS[way][1])
+    found = solve_case(case, candidates, gap=1e-3, time_limit_s=10)
     if optimum is None:
-        assert apart.cost_usd_per_day is None
+        assert found.cost_usd_per_day is None
         return
-    if apart.cost_usd_per_day is not None:
-        assert apart.cost_usd_per_day >= optimum * (1 - 1e-6) - 1e-6
-    assert apart.bound_usd_per_day is not None
-    assert apart.bound_usd_per_day <= optimum * (1 + 1e-6) + 1e-6
-    if apart.status == "optimal" and apart.cost_usd_per_day is not None:
-        assert apart.cost_usd_per_day <= optimum * (1 + 1e-3) + 1e-6
+    if found.decision is not None and found.cost_usd_per_day is not None:
+        assert found.cost_usd_per_day >= optimum * (1 - 1e-6) - 1e-6
+        audit = audit_decision(
+            case, candidates, found.decision, found.cost_usd_per_day, claimed_bound=found.bound_usd_per_day
+        )
+        assert audit.violations == ()
+    if found.bound_usd_per_day is not None:
+        assert found.bound_usd_per_day <= optimum * (1 + 1e-6) + 1e-6
+    if found.status == "optimal" and found.cost_usd_per_day is not None:
+        assert found.cost_usd_per_day <= optimum * (1 + 1e-3) + 1e-6

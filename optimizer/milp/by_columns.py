@@ -1,0 +1,242 @@
+"""Large programs: pools priced slice by slice, then commitments, then every hour on its own.
+
+1. Every pool's slices are priced on their own at the prices of nodes and overflow; what is found becomes a column of a master
+   program (column_master.py), whose prices are the next ones. Its value less what columns could still save is a lower bound.
+2. Commitments become whole over the columns known, columns are completed at these commitments, and every hour chooses one whole
+   way per pool. What waits runs when the continuous program says.
+3. For the ways chosen, commitments and the work that waits are decided once more, all hours at once (refit.py).
+Sources: solver.md section 3, steps 2 to 4, and section 5.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from math import ceil, floor
+
+from optimizer.milp.by_hour import work_of
+from optimizer.milp.column import COLUMN_FAMILIES, Care, Column, ColumnPrices, Need, Priced, Pricer, asks, can_use_columns
+from optimizer.milp.column_master import ColumnMaster
+from optimizer.milp.covering import CoveringPricer, can_cover
+from optimizer.milp.extract import extract
+from optimizer.milp.frame import Frame
+from optimizer.milp.hour import Hour
+from optimizer.milp.master import HourPrices
+from optimizer.milp.pool_hour import PoolHourPricer
+from optimizer.milp.prep import PoolData, Prep
+from optimizer.milp.program import Key, Program
+from optimizer.milp.refit import refit
+from optimizer.milp.solver import solver_words_on_stderr
+from optimizer.plan.ledger import node_rates
+from optimizer.plan.plan import Decision
+
+_THREADS = 2
+#: Slices that one task prices with programs of their own; small, so that both threads have work to the end.
+_SLICES_PER_TASK = 6
+#: Pricing ends where columns could save no more than this share of the gap asked for.
+_SAVING_SHARE = 0.05
+_SLOW_SHARE = 1e-3
+_STALLED_SHARE = 0.02
+_PRICING_TIME_SHARE = 0.45
+_WHOLE_LOTS_TIME_SHARE = 0.1
+_FIXED_ROUNDS = 3
+_WAYS_PER_POOL = 20
+_HOUR_GAP_SHARE = 0.5
+_REFIT_TIME_SHARE = 0.15
+#: Families of variables of an hour that the whole plan is read from.
+_SLICED = COLUMN_FAMILIES | {"overflow", "used", "place_firm", "place_spot"}
+
+
+@dataclass
+class Columns:
+    """What pricing left behind: the bound (without constants), and the best plan with its cost (with constants).
+
+    starts: commitments and flows of waiting work that were, or are worth being, evaluated, best last; prices: of lots and work.
+    """
+
+    bound: float = 0.0
+    cost: float = float("inf")
+    decision: Decision | None = None
+    starts: list[tuple[dict[str, int], dict[Key, float]]] = field(default_factory=list)
+    stopped: bool = False
+    prices: list[HourPrices] | None = None
+
+
+def solve_by_columns(
+    prep: Prep, *, gap: float, deadline: float, known_cost: float, cost_of: Callable[[Decision], float], plans: bool = True
+) -> Columns | None:
+    """The best plan found and a bound; None where no pool can be priced on its own.
+
+    deadline: of time.perf_counter. known_cost: of a plan known already, inf without. cost_of: $/day of a decision. plans: False
+    leaves it at bound, prices and the commitments to start with.
+    """
+    pools = tuple(pool for pool in prep.pools if can_use_columns(prep, pool))
+    if not pools:
+        return None
+    with solver_words_on_stderr(), ThreadPoolExecutor(_THREADS) as threads:
+        return _Search(prep, pools, threads, gap, deadline, cost_of).run(known_cost, plans=plans)
+
+
+class _Search:
+    def __init__(
+        self, prep: Prep, pools: tuple[PoolData, ...], threads: ThreadPoolExecutor, gap: float, deadline: float,
+        cost_of: Callable[[Decision], float],
+    ) -> None:
+        self.prep, self.pools, self.threads = prep, pools, threads
+        self.gap, self.deadline, self.cost_of = gap, deadline, cost_of
+        self.started = time.perf_counter()
+        self.pricers = _pricers(prep, pools)
+        self.found = Columns()
+
+    def left_s(self) -> float:
+        return self.deadline - time.perf_counter()
+
+    def run(self, known_cost: float, *, plans: bool) -> Columns:
+        total_s = self.left_s()
+        seeds = [(priced, priced.bound) for priced in self._price(_first_prices(self.prep, self.pools), Care.ROUGH)]
+        if any(priced.bound == float("inf") for priced, _ in seeds):
+            return self.found  # a pool that nothing can serve in some slice
+        self.master = ColumnMaster(self.prep, self.pools, seeds)
+        self._price_out(self.started + total_s * _PRICING_TIME_SHARE)
+        if not self.master.solved or self.left_s() <= 0:
+            return self.found
+        self.found.prices = self.master.hour_prices()
+        lots = self.master.whole_lots(self.gap, total_s * _WHOLE_LOTS_TIME_SHARE)
+        if lots is not None and not plans:
+            self.master.hold(lots)
+            if self.master.solve(self.left_s()):
+                self.found.starts.append((lots, self.master.values(("flow",))))
+            return self.found
+        tried: set[tuple[tuple[str, int], ...]] = set()
+        while lots is not None and self.left_s() > 0 and tuple(sorted(lots.items())) not in tried:
+            tried.add(tuple(sorted(lots.items())))
+            lots = self._evaluate(lots, total_s)
+            if self._closed(known_cost):
+                break
+        return self.found
+
+    def _closed(self, known_cost: float) -> bool:
+        cost = min(self.found.cost, known_cost)
+        return cost < float("inf") and (cost - self.found.bound) <= self.gap * cost
+
+    def _price(self, prices: ColumnPrices, care: Care, *, many: bool = False) -> list[Priced]:
+        results = self.threads.map(lambda pricer: pricer.price(prices, care, many=many), self.pricers)
+        return [priced for result in results for priced in result]
+
+    def _price_out(self, until: float) -> None:
+        """Columns and bound, until columns could save next to nothing."""
+        care, master, found = Care.ROUGH, self.master, self.found
+        last = float("inf")
+        while self.left_s() > 0 and master.solve(self.left_s()):
+            priced = self._price(master.prices(), care)
+            found.bound = max(found.bound, master.value + sum(master.saving(one) for one in priced))
+            added = master.add(column for one in priced for column in one.columns)
+            saved, last = last - master.value, master.value
+            if care is Care.FINE or master.value - found.bound <= _SAVING_SHARE * self.gap * master.value:
+                break
+            # The more exactly ways are looked for, the longer it takes: only once those found roughly save little any more.
+            if time.perf_counter() > until or (care is Care.NORMAL and saved <= _STALLED_SHARE * self.gap * master.value):
+                care = Care.FINE
+            elif care is Care.ROUGH and (not added or saved <= _SLOW_SHARE * master.value):
+                care = Care.NORMAL
+        self.master.solve(self.left_s())
+
+    def _evaluate(self, lots: dict[str, int], total_s: float) -> dict[str, int] | None:
+        """Hours at these commitments, then everything but the ways once more; the commitments that come out."""
+        prep, master = self.prep, self.master
+        master.hold(lots)
+        try:
+            ways = self._complete()
+            flows = master.values(("flow",)) if ways is not None else {}
+        finally:
+            master.hold(None)
+        if ways is None:
+            return None
+        hours = []
+        for t in range(len(prep.groups)):
+            hours.append(Hour(prep, t, {}, {name: ways[(name, t)] for name, at in ways if at == t}))
+        work = [work_of(prep, flows, t) for t in range(len(prep.groups))]
+        results = list(self.threads.map(
+            lambda t: hours[t].with_lots(lots, work[t], self.gap * _HOUR_GAP_SHARE, max(self.left_s(), 0.1)), range(len(hours))
+        ))
+        if any(result.value == float("inf") for result in results):
+            return None
+        values: dict[Key, float] = {("lots", name): float(count) for name, count in lots.items()}
+        values.update(flows)
+        for t, hour in enumerate(hours):
+            values.update({(*key[:-1], t): value for key, value in hour.values().items() if key[0] in _SLICED})
+        self._keep(values, lots)
+        chosen = [way for hour in hours for way in hour.chosen()]
+        refitted = refit(prep, self.pools, chosen, self.gap, min(total_s * _REFIT_TIME_SHARE, self.left_s()))
+        if refitted is None:
+            return None
+        values, better = refitted
+        self._keep(values, better)
+        return better
+
+    def _complete(self) -> dict[tuple[str, int], list[Column]] | None:
+        """Ways worth having at the commitments held: with parts of nodes, and with nodes used rounded down and up.
+
+        The last solution is the one with parts of nodes. None where time is out, or something cannot be served.
+        """
+        master = self.master
+        ways: dict[tuple[str, int], list[Column]] = {}
+        used: dict[Key, float] = {}
+        for rounding in (None, floor, ceil, None):
+            master.use(None if rounding is None else {key: float(rounding(count)) for key, count in used.items()})
+            for _ in range(_FIXED_ROUNDS):
+                if self.left_s() <= 0 or not master.solve(self.left_s()):
+                    return None
+                priced = self._price(master.prices(), Care.ROUGH, many=True)
+                if not master.add(column for one in priced for column in one.columns):
+                    break
+            if not master.solve(self.left_s()):
+                return None
+            if rounding is None:
+                if master.missed() > 1e-6:
+                    return None
+                used = {key: count - 1e-6 for key, count in master.values(("used",)).items()}
+            for key, good in master.good_columns(_WAYS_PER_POOL).items():
+                ways[key] = list(dict.fromkeys([*ways.get(key, []), *good]))
+        return ways
+
+    def _keep(self, values: dict[Key, float], lots: dict[str, int]) -> None:
+        frame = Frame(self.prep, Program("plan"))
+        frame.program.take_values(values)
+        decision = extract(frame, {})
+        cost = self.cost_of(decision)
+        if cost < self.found.cost:
+            self.found.cost, self.found.decision = cost, decision
+            self.found.starts.append((lots, {key: tps for key, tps in values.items() if key[0] == "flow"}))
+
+
+def _pricers(prep: Prep, pools: tuple[PoolData, ...]) -> list[Pricer]:
+    pricers: list[Pricer] = []
+    for p, pool in enumerate(prep.pools):
+        if pool not in pools:
+            continue
+        rest = [t for t in range(len(pool.slices)) if asks(pool, t)]
+        if can_cover(pool):
+            pricers.append(CoveringPricer(pool))
+            rest = [t for t in rest if pool.slices[t].rollout_frac > 0]
+        pricers += [PoolHourPricer(prep, p, tuple(rest[i:i + _SLICES_PER_TASK])) for i in range(0, len(rest), _SLICES_PER_TASK)]
+    return pricers
+
+
+def _first_prices(prep: Prep, pools: tuple[PoolData, ...]) -> ColumnPrices:
+    """Every node at the mean of its cheapest and dearest price of an hour, every token of overflow at its cheapest API."""
+    unit: dict[tuple[Need, int], float] = {}
+    sent: dict[tuple[str, int], float] = {}
+    for t, group in enumerate(prep.groups):
+        for row in prep.node_types:
+            rates = [node_rates(prep.case, offer) for offer in prep.offers if offer.node_type == row.node_type]
+            hourly = [rate.holding_per_day / 24 + rate.using_per_h for rate in rates]
+            price = group.weight * (min(hourly) + max(hourly)) / 2 / prep.capacity_units(row.node_type) if hourly else 0.0
+            unit.update({((kind, row.node_type), t): price for kind in ("firm", "any_", "spot")})
+        for pool in pools:
+            for w, workload in enumerate(pool.workloads):
+                if pool.slices[t].apis[w]:
+                    sent[(workload.workload, t)] = group.weight * min(api.usd_per_h_per_tps for api in pool.slices[t].apis[w])
+    return ColumnPrices(unit, sent)

@@ -78,26 +78,36 @@ def least_live(pool: PoolData, piece: PoolSlice) -> int:
 
 
 def most_pool_live(pool: PoolData, piece: PoolSlice) -> int:
-    """Most live replicas of an `auto` pool that can be useful: those of every option together, or fewer.
+    """Most live replicas of an `auto` pool that are looked at: those of every option together, or fewer.
 
-    With one workload and m_k replicas of option k that serve it alone without a loss: from M = max m_k on, replicas whose sum of
-    live_k / m_k is at least 1 serve it. So one can be spared where the sum is more than 1 + 1 / m_k + the most that a loss takes.
+    Let m_k replicas of option k serve all workloads alone without a loss, and M = max m_k: from M replicas on, those whose sum of
+    live_k / m_k is at least 1 serve everything. So one can be spared where the sum is 1 + 1 / m_k + the most that a loss takes,
+    or more. Spot replicas come on top where they are apart: they may go, and are live only beside firm ones that can do without.
     """
     apart = pool.spot_mode == "sep"
     every = sum(
         replica_bound(pool, piece, k) + (spot_bound(pool, piece, k) if apart else 0) for k in range(len(pool.options))
     )
     days = pool.bad_days if piece.total_firm_tps > 0 else ()
-    if apart or len(pool.workloads) > 1 or any(day.lost_frac > 0 or day.regiven for day in days) or not pool.options:
+    partial = any(
+        mean <= 0 < tps for means in piece.mean_tps for mean, tps in zip(means, piece.serve_max_tps, strict=True)
+    )
+    if partial or any(day.lost_frac >= 1 or day.regiven for day in days) or not pool.options:
         return every
     surged = max((1 + day.surge_frac for day in days), default=1.0)
-    work = [max(piece.serve_max_tps[0], surged * piece.firm_tps[0]) / mean[0] for mean in piece.mean_tps]
-    alone = [
-        _fewest(lambda live, need=need: live * pool.pool.occupancy(live) >= need)  # type: ignore[misc]
-        for need in work
-    ]
-    lost = max(((day.replicas_lost + day.on_nodes[k]) / alone[k] for day in days for k in range(len(alone))), default=0.0)
-    return min(every, max(ceil_hedged(max(alone) * (1 + lost)) + 1, pool.pool.min_live))
+    alone: list[int] = []
+    for means in piece.mean_tps:
+        work = max(_alone(piece.serve_max_tps, means), surged * _alone(piece.firm_tps, means))
+        alone.append(_fewest(lambda live, work=work: live * pool.pool.occupancy(live) >= work))  # type: ignore[misc]
+    stays = 1 - max((day.lost_frac for day in days), default=0.0)
+    lost = max(
+        ((day.replicas_lost + day.on_nodes[k] + (day.lost_frac > 0)) / alone[k] for day in days for k in range(len(alone))),
+        default=0.0,
+    )
+    most = ceil_hedged(max(alone) * (1 + lost) / stays) + 1
+    if apart:
+        most += ceil_hedged(most / min((1 - day.spot_lost_frac for day in days if day.spot_lost_frac < 1), default=1.0)) + 1
+    return min(every, max(most, pool.pool.min_live))
 
 
 def anew_bound(pool: PoolData, piece: PoolSlice, k: int) -> int:

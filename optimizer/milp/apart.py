@@ -22,9 +22,9 @@ from optimizer.milp.solver import Watch, solve
 from optimizer.plan.ledger import price_decision
 from optimizer.plan.plan import Decision
 
-#: A program with more whole variables is given to the solver at once for a share of the time only.
+#: A program with more whole variables (lines of menus left out) is given to the solver at once for a share of the time only.
 _MANY_INTEGERS = 600
-_AT_ONCE_SHARE = 0.2
+_AT_ONCE_SHARE = 0.15
 #: One with still more for a short look: enough to see that it cannot be met.
 _TOO_MANY_INTEGERS = 3_000
 _LOOK_SHARE = 0.05
@@ -59,7 +59,8 @@ def at_once_share(frame: Frame) -> float:
 
 
 def _integers(frame: Frame) -> int:
-    return sum(1 for variable in frame.program.variables.values() if variable.cat == "Integer")
+    """Whole variables without the lines of menus, of which a great many are no trouble: their bound sees whole replicas."""
+    return sum(1 for key, variable in frame.program.variables.items() if variable.cat == "Integer" and key[0] != "line")
 
 
 def solve_apart(
@@ -81,32 +82,29 @@ def solve_apart(
             watch(best.cost if best.decision is not None else None, best.bound or None, time.perf_counter() - started)
 
     small = _integers(frame) <= _LARGE_HOUR * len(frame.prep.groups)
-    if _integers(frame) > _TOO_MANY_INTEGERS:
-        until = started + (deadline - started) * _COLUMNS_TIME_SHARE if small else deadline
-        found = solve_by_columns(
-            frame.prep, gap=gap, deadline=until, known_cost=best.cost, cost_of=cost_of, plans=not small
-        )
-        if found is not None:
-            prices = found.prices
-            starts = tuple(found.starts[-1:]) or starts
-            bound = max(best.bound, found.bound + constant)
-            if found.cost < best.cost:
-                best = Best(found.decision, found.cost, min(bound, found.cost), found.stopped)
-            else:
-                best = Best(best.decision, best.cost, min(bound, best.cost), found.stopped)
-            tell()
+    until = started + (deadline - started) * _COLUMNS_TIME_SHARE if small else deadline
+    found = solve_by_columns(frame.prep, gap=gap, deadline=until, known_cost=best.cost, cost_of=cost_of, plans=not small)
+    if found is not None:
+        prices = found.prices
+        starts = (*found.starts, *starts)
+        bound = max(best.bound, found.bound + constant)
+        if found.cost < best.cost:
+            best = Best(found.decision, found.cost, min(bound, found.cost), found.stopped)
+        else:
+            best = Best(best.decision, best.cost, min(bound, best.cost), found.stopped)
+        tell()
     if best.stopped or _closed(best, gap) or time.perf_counter() >= deadline:
         return best
     if small or prices is None:
         known = Known(best.bound, best.cost, starts, prices)
-        decision, bound = solve_by_hour(frame, menus, gap=gap, deadline=deadline, known=known, cost_of=cost_of)
-        bound = max(best.bound, bound)
-        if decision is not None and (cost := cost_of(decision)) < best.cost:
-            best = Best(decision, cost, min(bound, cost))
+        hours = solve_by_hour(frame, menus, gap=gap, deadline=deadline, known=known, cost_of=cost_of)
+        bound = max(best.bound, hours.bound)
+        if hours.decision is not None and (cost := cost_of(hours.decision)) < best.cost:
+            best = Best(hours.decision, cost, min(bound, cost), hours.stopped)
         else:
-            best = Best(best.decision, best.cost, min(bound, best.cost))
+            best = Best(best.decision, best.cost, min(bound, best.cost), hours.stopped)
         tell()
-    if best.decision is None and time.perf_counter() < deadline:
+    if best.decision is None and not best.stopped and time.perf_counter() < deadline:
         # Neither search found a plan: the solver has what time is left, and may prove that there is none.
         solved = solve(frame.program, gap=gap, time_limit_s=deadline - time.perf_counter())
         if solved.objective is not None:

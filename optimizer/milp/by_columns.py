@@ -28,6 +28,7 @@ from optimizer.milp.pool_hour import PoolHourPricer
 from optimizer.milp.prep import PoolData, Prep
 from optimizer.milp.program import Key, Program
 from optimizer.milp.refit import refit
+from optimizer.milp.sharing import Sharing
 from optimizer.milp.solver import solver_words_on_stderr
 from optimizer.plan.ledger import node_rates
 from optimizer.plan.plan import Decision
@@ -38,9 +39,12 @@ _SLICES_PER_TASK = 6
 #: Pricing ends where columns could save no more than this share of the gap asked for.
 _SAVING_SHARE = 0.05
 _SLOW_SHARE = 1e-3
-_STALLED_SHARE = 0.02
+_STALLED_SHARE = 1e-5
+_DONE_SHARE = 1e-6
 _PRICING_TIME_SHARE = 0.45
 _WHOLE_LOTS_TIME_SHARE = 0.1
+_MISSED = 1e-6
+_START_GAPS = (1e-2, 1e-4)
 _FIXED_ROUNDS = 3
 _WAYS_PER_POOL = 20
 _HOUR_GAP_SHARE = 0.5
@@ -76,7 +80,16 @@ def solve_by_columns(
     if not pools:
         return None
     with solver_words_on_stderr(), ThreadPoolExecutor(_THREADS) as threads:
-        return _Search(prep, pools, threads, gap, deadline, cost_of).run(known_cost, plans=plans)
+        search = _Search(prep, pools, threads, gap, deadline, cost_of)
+        try:
+            search.run(known_cost, plans=plans)
+        except KeyboardInterrupt:
+            # What was found so far stands.
+            search.found.stopped = True
+            threads.shutdown(wait=False, cancel_futures=True)
+            for hour in search.hours:
+                hour.cancel()
+        return search.found
 
 
 class _Search:
@@ -88,34 +101,63 @@ class _Search:
         self.gap, self.deadline, self.cost_of = gap, deadline, cost_of
         self.started = time.perf_counter()
         self.pricers = _pricers(prep, pools)
+        self.sharing = Sharing(tuple(pool for pool in pools if not can_cover(pool)))
+        self.shelf: list[Column] = []
+        self.hours: list[Hour] = []
         self.found = Columns()
 
     def left_s(self) -> float:
         return self.deadline - time.perf_counter()
 
-    def run(self, known_cost: float, *, plans: bool) -> Columns:
+    def run(self, known_cost: float, *, plans: bool) -> None:
         total_s = self.left_s()
         seeds = [(priced, priced.bound) for priced in self._price(_first_prices(self.prep, self.pools), Care.ROUGH)]
         if any(priced.bound == float("inf") for priced, _ in seeds):
-            return self.found  # a pool that nothing can serve in some slice
+            return  # a pool that nothing can serve in some slice
         self.master = ColumnMaster(self.prep, self.pools, seeds)
+        self._share([column for priced, _ in seeds for column in priced.columns])
         self._price_out(self.started + total_s * _PRICING_TIME_SHARE)
         if not self.master.solved or self.left_s() <= 0:
-            return self.found
+            return
         self.found.prices = self.master.hour_prices()
+        if not plans:
+            self._find_starts(total_s)
+            return
         lots = self.master.whole_lots(self.gap, total_s * _WHOLE_LOTS_TIME_SHARE)
-        if lots is not None and not plans:
-            self.master.hold(lots)
-            if self.master.solve(self.left_s()):
-                self.found.starts.append((lots, self.master.values(("flow",))))
-            return self.found
-        tried: set[tuple[tuple[str, int], ...]] = set()
-        while lots is not None and self.left_s() > 0 and tuple(sorted(lots.items())) not in tried:
-            tried.add(tuple(sorted(lots.items())))
-            lots = self._evaluate(lots, total_s)
-            if self._closed(known_cost):
-                break
-        return self.found
+        tried: list[dict[str, int]] = []
+        took_s = 0.0
+        while lots is not None and self.left_s() > took_s and not self._closed(known_cost):
+            began = time.perf_counter()
+            tried.append(lots)
+            better = self._evaluate(lots, total_s)
+            took_s = time.perf_counter() - began
+            lots = better if better is not None and better not in tried else self._next(tried)
+
+    def _next(self, tried: list[dict[str, int]]) -> dict[str, int] | None:
+        """Commitments one lot away from the best, the cheapest of them for the columns known."""
+        if not self.found.starts:
+            return None
+        best = self.found.starts[-1][0]
+        most = self.master.most_lots()
+        values: list[tuple[float, int, dict[str, int]]] = []
+        for i, (name, by) in enumerate((name, by) for name in best for by in (1, -1)):
+            near = {**best, name: best[name] + by}
+            if near not in tried and 0 <= near[name] <= most[name] and self.left_s() > 0:
+                self.master.hold(near)
+                if self.master.solve(self.left_s()) and self.master.missed() <= _MISSED:
+                    values.append((self.master.value, i, near))
+        self.master.hold(None)
+        return min(values)[2] if values else None
+
+    def _find_starts(self, total_s: float) -> None:
+        """Commitments that are good for the columns known, found roughly and more exactly; they often differ."""
+        for gap in _START_GAPS:
+            lots = self.master.whole_lots(gap, total_s * _WHOLE_LOTS_TIME_SHARE)
+            if lots is not None and all(lots != other for other, _ in self.found.starts):
+                self.master.hold(lots)
+                if self.master.solve(self.left_s()):
+                    self.found.starts.append((lots, self.master.values(("flow",))))
+                self.master.hold(None)
 
     def _closed(self, known_cost: float) -> bool:
         cost = min(self.found.cost, known_cost)
@@ -132,16 +174,28 @@ class _Search:
         while self.left_s() > 0 and master.solve(self.left_s()):
             priced = self._price(master.prices(), care)
             found.bound = max(found.bound, master.value + sum(master.saving(one) for one in priced))
-            added = master.add(column for one in priced for column in one.columns)
+            ways = [column for one in priced for column in one.columns]
+            added = master.add(ways) + self._share(ways)
             saved, last = last - master.value, master.value
-            if care is Care.FINE or master.value - found.bound <= _SAVING_SHARE * self.gap * master.value:
+            if master.value - found.bound <= _SAVING_SHARE * self.gap * master.value:
+                break
+            if care is Care.FINE and (not added or saved <= _DONE_SHARE * master.value):
                 break
             # The more exactly ways are looked for, the longer it takes: only once those found roughly save little any more.
-            if time.perf_counter() > until or (care is Care.NORMAL and saved <= _STALLED_SHARE * self.gap * master.value):
+            if time.perf_counter() > until and care is Care.FINE:
+                break
+            if time.perf_counter() > until or (care is Care.NORMAL and saved <= _STALLED_SHARE * master.value):
                 care = Care.FINE
             elif care is Care.ROUGH and (not added or saved <= _SLOW_SHARE * master.value):
                 care = Care.NORMAL
         self.master.solve(self.left_s())
+
+    def _share(self, ways: list[Column]) -> int:
+        """Add what these and earlier ways can do in other slices, where that would save anything at the last solution."""
+        shelf = [*self.shelf, *self.sharing.spread(ways)]
+        good = dict.fromkeys(column for column in shelf if not self.master.solved or self.master.reduced(column) < 0)
+        self.shelf = [column for column in shelf if column not in good]
+        return self.master.add(good)
 
     def _evaluate(self, lots: dict[str, int], total_s: float) -> dict[str, int] | None:
         """Hours at these commitments, then everything but the ways once more; the commitments that come out."""
@@ -154,7 +208,7 @@ class _Search:
             master.hold(None)
         if ways is None:
             return None
-        hours = []
+        self.hours = hours = []
         for t in range(len(prep.groups)):
             hours.append(Hour(prep, t, {}, {name: ways[(name, t)] for name, at in ways if at == t}))
         work = [work_of(prep, flows, t) for t in range(len(prep.groups))]
@@ -195,7 +249,7 @@ class _Search:
             if not master.solve(self.left_s()):
                 return None
             if rounding is None:
-                if master.missed() > 1e-6:
+                if master.missed() > _MISSED:
                     return None
                 used = {key: count - 1e-6 for key, count in master.values(("used",)).items()}
             for key, good in master.good_columns(_WAYS_PER_POOL).items():

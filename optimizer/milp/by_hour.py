@@ -5,8 +5,9 @@ pi_t for the lots it uses and mu_t for the work it does, an hour's least cost L_
   v_t(n, b) >= L_t - pi_t n + mu_t b
 which holds for all n and b; so holding cost plus the highest cuts, minimised over whole n and all ways to let work wait, is a
 lower bound on the whole program. The prices come from a relaxation first, and then from a master over the hours' own solutions,
-kept in a box around the best prices so far (solver.md section 3, step 4, and section 5). Plans: every second n that the bound
-proposes is evaluated exactly, hour by hour; where work may wait, the ways chosen are then fitted together once more (refit.py).
+kept in a box around the best prices so far (solver.md section 3, step 4, and section 5). Plans: what the bound proposes, and
+neighbours of the best that the cuts leave room for, are evaluated exactly, hour by hour; where work may wait, the ways chosen are
+then fitted together once more (refit.py).
 """
 
 from __future__ import annotations
@@ -32,8 +33,15 @@ from optimizer.plan.plan import Decision
 
 _THREADS = 2
 #: An hour's own gap, as a share of the gap asked for; what is lost in the hours is lost in the sum.
-_HOUR_GAP_SHARE = 0.5
+_HOUR_GAP_SHARE = 0.2
+_PLAN_GAP_SHARE = 0.5
+_OPEN_SHARE = 0.04
+_SLOW_TRY_SHARE = 0.08
 _ROUGH_GAP = 0.01
+#: Rounds after which the commitments that the bound proposes are worth evaluating.
+_WILD_ROUNDS = 3
+#: Commitments evaluated between two rounds of prices.
+_TRIES = 3
 _RELAXED_SHARE = 0.15
 #: The best commitments are evaluated once more, more exactly, for at most so many times what an evaluation took; not where that
 #: would be more than this share of the time.
@@ -41,6 +49,7 @@ _POLISH_SHARE = 1.5
 _MOST_POLISH_SHARE = 0.2
 _POLISH_GAP = 1e-6
 _FIRST_BOX = 0.01  # of a commitment's mean price
+_GOOD_BOX = 0.003  # where the prices come from the columns, which are near the best
 _BOX_FLOOR = 0.002
 _REFIT_SHARE = 0.15
 
@@ -59,6 +68,15 @@ class Known:
     prices: list[HourPrices] | None = None
 
 
+@dataclass(frozen=True)
+class HoursApart:
+    """decision: a new one, or None. bound: on the cost, constants included. stopped: by Ctrl-C."""
+
+    decision: Decision | None
+    bound: float
+    stopped: bool
+
+
 @dataclass
 class Found:
     """The best plan and the best bound so far, without constant costs. value inf = no plan yet; decision: where it is new."""
@@ -68,13 +86,14 @@ class Found:
     lots: dict[str, int] = field(default_factory=dict)
     flows: dict[Key, float] = field(default_factory=dict)
     decision: Decision | None = None
+    stopped: bool = False
 
 
 def solve_by_hour(
     frame: Frame, menus: dict[str, tuple[Menu, ...]], *, gap: float, deadline: float, known: Known,
     cost_of: Callable[[Decision], float],
-) -> tuple[Decision | None, float]:
-    """A decision cheaper than the known one, or None, and a lower bound on the cost; both with constant costs.
+) -> HoursApart:
+    """A decision cheaper than the known one, if one is found, and a lower bound on the cost.
 
     frame: the whole program, closed; only its relaxation is solved. deadline: of time.perf_counter. cost_of: $/day of a decision.
     """
@@ -89,15 +108,16 @@ class _Search:
         self.frame, self.prep, self.menus = frame, frame.prep, menus
         self.gap, self.deadline, self.known, self.cost_of = gap, deadline, known, cost_of
         self.constant = frame.program.constant_usd_per_day
-        self.hour_gap = max(gap * _HOUR_GAP_SHARE, 1e-6)
         self.waits = any(workload.deferrable_hours for workload in self.prep.case.workloads)
         self.found = Found(known.bound - self.constant, known.cost - self.constant)
         self.master = Master(frame)
         self.polish_s = 0.0
+        self.rounds = 0
+        self.hours: list[Hour] = []
         self.total_s = deadline - time.perf_counter()
         self.tried: set[tuple[tuple[str, int], ...]] = set()
 
-    def run(self) -> tuple[Decision | None, float]:
+    def run(self) -> HoursApart:
         """The search, from the first prices to the deadline or the gap."""
         starts = list(self.known.starts)
         prices = self.known.prices
@@ -109,23 +129,35 @@ class _Search:
             prices = relaxed.prices
         with solver_words_on_stderr(), ThreadPoolExecutor(_THREADS) as threads:
             self.threads = threads
-            self.hours = [Hour(self.prep, t, self.menus) for t in range(len(self.prep.groups))]
-            for lots, flows in starts:
-                self._try(lots, flows)
-            self._rounds(prices)
-            polish_s, self.polish_s = self.polish_s, 0.0
-            if polish_s > 0 and self.found.decision is not None and self._left_s() > 0 and not self._closed():
-                self._evaluate(self.found.lots, self.found.flows, 0, _POLISH_GAP)
-        return self.found.decision, self.found.bound + self.constant
+            try:
+                self._run(starts, prices)
+            except KeyboardInterrupt:  # what was found so far stands
+                self.found.stopped = True
+                threads.shutdown(wait=False, cancel_futures=True)
+                for hour in self.hours:
+                    hour.cancel()
+        return HoursApart(self.found.decision, self.found.bound + self.constant, self.found.stopped)
+
+    def _run(self, starts: list[tuple[dict[str, int], dict[Key, float]]], prices: list[HourPrices]) -> None:
+        self.hours = [Hour(self.prep, t, self.menus) for t in range(len(self.prep.groups))]
+        for lots, flows in starts:
+            began = time.perf_counter()
+            self._try(lots, flows)
+            if time.perf_counter() - began > _SLOW_TRY_SHARE * self.total_s:
+                break  # prices first: they say more than a second start
+        self._rounds(prices)
+        polish_s, self.polish_s = self.polish_s, 0.0
+        if polish_s > 0 and self.found.decision is not None and self._left_s() > 0 and not self._closed():
+            self._evaluate(self.found.lots, self.found.flows, 0, _POLISH_GAP)
 
     def _rounds(self, prices: list[HourPrices]) -> None:
         """Hours at prices, cuts, commitments, next prices, until the gap is closed or time is out."""
         found, master = self.found, self.master
-        center, center_value, box = prices, -float("inf"), _FIRST_BOX
-        number = 0
+        center, center_value = prices, -float("inf")
+        box = _GOOD_BOX if self.known.prices is not None else _FIRST_BOX
         while not self._closed() and self._left_s() > 0:
             results = self._each(lambda t, at=prices: self.hours[t].at_prices(  # type: ignore[misc]
-                at[t].lots, at[t].work, self.hour_gap, self._left_s()
+                at[t].lots, at[t].work, self._hour_gap(), self._left_s()
             ))
             if any(result.value == float("inf") for result in results):
                 break  # out of time, or an hour that no commitment can serve
@@ -140,12 +172,30 @@ class _Search:
                 box = min(box * 1.15, 1.0)
             else:
                 box = max(box * 0.6, _BOX_FLOOR)
-            if number % 2 == 0 and not self._closed():
-                self._try(lots, flows)
+            for _ in range(_TRIES):
+                if not self._closed():
+                    self._try(*self._next(lots, flows))
             if self._closed() or self._left_s() <= 0:
                 break
+            self.rounds += 1
             prices = master.next_prices(center, box, time_limit_s=self._left_s())
-            number += 1
+
+    def _hour_gap(self) -> float:
+        """What an hour may leave open: little against what the whole leaves open."""
+        open_frac = (self.found.value - self.found.bound) / self.found.value if 0 < self.found.value < float("inf") else 1.0
+        return max(self.gap * _HOUR_GAP_SHARE, min(open_frac * _OPEN_SHARE, _ROUGH_GAP), 1e-6)
+
+    def _next(self, lots: dict[str, int], flows: dict[Key, float]) -> tuple[dict[str, int], dict[Key, float]]:
+        """What to evaluate next: what the bound proposes, which is wild at first, or the most promising neighbour of the best."""
+        if not self.found.lots or (self.rounds >= _WILD_ROUNDS and _key(lots) not in self.tried):
+            return lots, flows
+        work = [work_of(self.prep, self.found.flows, t) for t in range(len(self.hours))]
+        near = [other for other in self.master.neighbours(self.found.lots) if _key(other) not in self.tried]
+        promising = [(self.master.estimate(other, work), i) for i, other in enumerate(near)]
+        for estimate, i in sorted(promising):
+            if estimate < self.found.value and self.master.allowed(near[i]):
+                return near[i], self.found.flows
+        return lots, flows
 
     def _closed(self) -> bool:
         total = self.found.value + self.constant
@@ -159,7 +209,7 @@ class _Search:
         return list(self.threads.map(run, range(len(self.hours))))
 
     def _try(self, lots: dict[str, int], flows: dict[Key, float]) -> None:
-        key = tuple(sorted(lots.items()))
+        key = _key(lots)
         if key not in self.tried and not self._closed() and self._left_s() > 0:
             self.tried.add(key)
             self._evaluate(lots, flows)
@@ -168,7 +218,7 @@ class _Search:
         """Hours exactly at these commitments, with the work that waits where the flows say."""
         started = time.perf_counter()
         work = [work_of(self.prep, flows, t) for t in range(len(self.hours))]
-        results = self._each(lambda t: self.hours[t].with_lots(lots, work[t], gap or self.hour_gap, self._left_s()))
+        results = self._each(lambda t: self.hours[t].with_lots(lots, work[t], gap or self.gap * _PLAN_GAP_SHARE, self._left_s()))
         took_s = _POLISH_SHARE * (time.perf_counter() - started)
         if took_s <= _MOST_POLISH_SHARE * self.total_s:
             self.polish_s = max(self.polish_s, took_s)
@@ -218,6 +268,10 @@ def work_of(prep: Prep, flows: dict[Key, float], t: int) -> dict[str, float]:
         if (day_type, run) in members:
             work[workload] = work.get(workload, 0.0) + max(tps, 0.0)
     return work
+
+
+def _key(lots: dict[str, int]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(lots.items()))
 
 
 def _paid(usd: dict[str, float], amounts: dict[str, int] | dict[str, float]) -> float:

@@ -19,6 +19,7 @@ from optimizer.errors import SolverFailed
 from optimizer.milp.column import Column, ColumnPrices, Need, Priced, asks
 from optimizer.milp.explicit import add_explicit_pool
 from optimizer.milp.frame import Frame, build_frame, close_frame
+from optimizer.milp.left_nodes import add_left_nodes
 from optimizer.milp.master import HourPrices
 from optimizer.milp.prep import PoolData, Prep
 from optimizer.milp.program import Key
@@ -46,6 +47,7 @@ class ColumnMaster:
         add_rounding_rows(frame)
         self._posts(column_pools)
         close_frame(frame)
+        add_left_nodes(frame)
         misses = {(pool.pool.pool, t) for pool in column_pools for t in range(len(prep.groups)) if asks(pool, t)}
         seeds = list(seeds)
         dearest = {(priced.columns[0].pool, priced.t): cost for priced, cost in seeds if priced.columns}
@@ -154,6 +156,15 @@ class ColumnMaster:
         """What the pool's ways in that slice could still save at most, $/day (0 or less)."""
         return min(priced.bound - self._dual(("one", priced.pool, priced.t)), 0.0)
 
+    def reduced(self, column: Column) -> float:
+        """Reduced cost of a column at the last solution, $/day."""
+        cost = -self._dual(("one", column.pool, column.t))
+        cost -= sum(self._dual(("need", *need, column.t)) * units for need, units in column.needs)
+        for workload, tps in zip(self._workloads[column.pool], column.sent_tps, strict=True):
+            if tps > 0:
+                cost += self._dual(("sent", workload, column.t)) * tps
+        return cost
+
     def hour_prices(self) -> list[HourPrices]:
         """Prices of lots and of waiting work at the last solution, per slice."""
         return hour_prices(self.prep, self.frame.program, self._duals)
@@ -180,6 +191,10 @@ class ColumnMaster:
         finally:
             for number in numbers:
                 self.highs.changeColIntegrality(number, highspy.HighsVarType.kContinuous)
+
+    def most_lots(self) -> dict[str, int]:
+        """Most lots of every held offer."""
+        return {key[1]: int(self.frame.program.variables[key].upBound or 0) for key in self.numbers if key[0] == "lots"}
 
     def hold(self, lots: dict[str, int] | None) -> None:
         """Hold exactly these lots from now on; None: any number again."""

@@ -24,7 +24,7 @@ from optimizer.milp.menu_rows import add_menu_pool
 from optimizer.milp.prep import PoolData, Prep, arrival_hours
 from optimizer.milp.program import Key
 from optimizer.milp.rounding import add_rounding_rows
-from optimizer.milp.solver import solver_words_on_stderr
+from optimizer.milp.solver import INTEGRALITY, solver_words_on_stderr
 from optimizer.plan.plan import Decision
 
 #: Lines of one slice above which a pool is written out in full in its hour, which is then smaller.
@@ -82,6 +82,9 @@ class Hour:
         self.highs: Any = program.problem.solverModel
         if self.highs.getNumRow() != program.row_count:
             raise SolverFailed(f"HiGHS took {self.highs.getNumRow()} of the {program.row_count} rows of an hour")
+        self.highs.setOptionValue("mip_allow_restart", False)
+        self.highs.setOptionValue("mip_feasibility_tolerance", INTEGRALITY)
+        self.highs.HandleUserInterrupt = True
         self._solution: list[float] | None = None
 
     def _add_work(self) -> None:
@@ -119,6 +122,10 @@ class Hour:
             self.highs.changeColCost(column, 0.0)
             self.highs.changeColBounds(column, work_tps.get(name, 0.0), work_tps.get(name, 0.0))
         return self._run(gap, time_limit_s)
+
+    def cancel(self) -> None:
+        """End the run that another thread is in, if any."""
+        self.highs.cancelSolve()
 
     def values(self) -> dict[Key, float]:
         """The last solution, by the keys of a program of this hour alone with every pool written out in full."""

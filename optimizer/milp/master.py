@@ -48,6 +48,12 @@ class Master:
         self.prep = frame.prep
         self.cuts: list[Cut] = []
         self._bounds = {row.node_type: nodes_bound(self.prep, row.node_type) for row in self.prep.node_types}
+        commitments = self._commitments()
+        self._most = {
+            offer.offer: int(commitments.variables[("lots", offer.offer)].upBound or 0)
+            for offer in frame.prep.offers
+            if offer.is_held
+        }
         self._price = {
             offer.offer: node_rates(frame.prep.case, offer).holding_per_day * offer.lot_nodes
             for offer in frame.prep.offers
@@ -91,6 +97,26 @@ class Master:
             return {}, {}, 0.0
         flows = {key: max(program.value(key), 0.0) for key in program.variables if key[0] == "flow"}
         return {name: program.whole(("lots", name)) for name in self._price}, flows, solved.bound
+
+    def estimate(self, lots: dict[str, int], work: list[dict[str, float]]) -> float:
+        """Least that a plan with these lots and this work per slice can cost, by the cuts known, $/day."""
+        highest = [0.0] * len(self.prep.groups)
+        for cut in self.cuts:
+            value = cut.bound - sum(price * lots[name] for name, price in cut.prices.items())
+            value += sum(price * work[cut.t].get(name, 0.0) for name, price in cut.work_prices.items())
+            highest[cut.t] = max(highest[cut.t], value)
+        return self.holding(lots) + sum(highest)
+
+    def neighbours(self, lots: dict[str, int]) -> list[dict[str, int]]:
+        """Commitments that differ by one lot more, one less, or one of one offer instead of one of another."""
+        steps: list[dict[str, int]] = [{name: by} for name in lots for by in (1, -1)]
+        steps += [{more: 1, less: -1} for more in lots for less in lots if more != less]
+        found = []
+        for step in steps:
+            near = {name: count + step.get(name, 0) for name, count in lots.items()}
+            if all(0 <= count <= self._most[name] for name, count in near.items()):
+                found.append(near)
+        return found
 
     def value_at(self, prices: list[HourPrices], bounds: list[float]) -> float:
         """The Lagrangian value at these prices: hours at their bounds, the lots that gain most where they are worth more, and

@@ -19,6 +19,7 @@ from optimizer.milp.solver import solver_words_on_stderr
 _GAPS = {Care.ROUGH: 0.05, Care.NORMAL: 2e-3, Care.FINE: 3e-4}
 _TIME_LIMIT_S = 5.0
 _NOISE = 1e-9
+_INTEGRALITY = 1e-9  # such a program is small, and many ways are added up
 
 
 class PoolHour:
@@ -32,7 +33,7 @@ class PoolHour:
         add_overflow(frame)
         add_explicit_pool(frame, pool)
         add_rounding_rows(frame)
-        program = frame.program
+        program = self.program = frame.program
         needs: list[Need] = []
         for kind, posted in (("firm", frame.firm), ("any_", frame.any_), ("spot", frame.spot)):
             for (node_type, _), terms in posted.items():
@@ -52,6 +53,7 @@ class PoolHour:
         if self.highs.getNumRow() != program.row_count:
             raise SolverFailed(f"HiGHS took {self.highs.getNumRow()} of the {program.row_count} rows of a pool's hour")
         self.highs.setOptionValue("time_limit", _TIME_LIMIT_S)
+        self.highs.setOptionValue("mip_feasibility_tolerance", _INTEGRALITY)
 
     def price(self, prices: ColumnPrices, gap: float) -> Priced:
         """The cheapest way at these prices, found to the gap, and what it costs at least."""

@@ -90,10 +90,12 @@ class Program:
 
     def close_with_cost(self) -> None:
         """Minimise the cost ledger."""
-        self.problem.setObjective(pulp.lpSum([coefficient * variable for coefficient, variable in self._cost]))
+        self.close_with(self._cost)
 
     def close_with(self, terms: Iterable[Term]) -> None:
         """Minimise something else (tie-breaks)."""
+        # PuLP gives an empty objective a variable of its own, which would shift the solver's columns: one of ours comes first.
+        terms = list(terms) or [(1.0, self._impossible())]
         self.problem.setObjective(pulp.lpSum([coefficient * variable for coefficient, variable in terms]))
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from optimizer.milp.column import Column
 from optimizer.milp.explicit import add_explicit_pool
 from optimizer.milp.frame import build_frame, close_frame
+from optimizer.milp.left_nodes import add_left_nodes
 from optimizer.milp.prep import PoolData, Prep
 from optimizer.milp.program import Key
 from optimizer.milp.solver import solve
@@ -32,6 +33,7 @@ def refit(
                 terms = [(1.0, program.variables[("overflow", workload.workload, api.api, way.t)]) for api in apis]
                 program.add_row(("sent", workload.workload, way.t), terms, ">=", way.sent_tps[w])
     close_frame(frame)
+    add_left_nodes(frame)
     program.close_with_cost()
     solved = solve(program, gap=gap * 0.3, time_limit_s=time_limit_s)
     if solved.objective is None:

@@ -20,7 +20,7 @@ from optimizer.errors import SolverFailed
 from optimizer.milp.program import Program
 
 #: Whole numbers are accepted within this distance; below HiGHS' default, so that goodput x distance stays far below a token.
-_INTEGRALITY = 1e-7
+INTEGRALITY = 1e-7
 #: How often whoever watches is told.
 _WATCH_EVERY_S = 0.2
 
@@ -108,7 +108,7 @@ def solve(
     """
     if solver.casefold() != HIGHS.casefold():
         return _solve_with(program, solver, gap, time_limit_s)
-    options: dict[str, object] = {"mip_feasibility_tolerance": _INTEGRALITY}
+    options: dict[str, object] = {"mip_feasibility_tolerance": INTEGRALITY}
     if max_nodes is not None:
         options["mip_max_nodes"] = max_nodes
     kind = pulp.HiGHS if watch is None else _Watched

@@ -27,7 +27,7 @@ _MANY_INTEGERS = 600
 _AT_ONCE_SHARE = 0.15
 #: One with still more for a short look: enough to see that it cannot be met.
 _TOO_MANY_INTEGERS = 3_000
-_LOOK_SHARE = 0.05
+_LOOK_SHARE = 0.03
 #: Fewer slices are not worth taking apart.
 _FEW_HOURS = 6
 #: Hours with more whole variables than this are not solved exactly apart from each other.
@@ -77,13 +77,20 @@ def solve_apart(
     starts = _starts(frame, best.decision)
     started = time.perf_counter()
 
-    def tell() -> None:
+    def tell(cost: float, bound: float) -> None:
+        """cost with constants, bound without."""
         if watch is not None:
-            watch(best.cost if best.decision is not None else None, best.bound or None, time.perf_counter() - started)
+            cost, bound = min(cost, best.cost), max(bound + constant, best.bound)
+            watch(cost if cost < float("inf") else None, bound if bound > 0 else None, time.perf_counter() - started)
+
+    def tell_value(value: float, bound: float) -> None:
+        tell(value + constant, bound)
 
     small = _integers(frame) <= _LARGE_HOUR * len(frame.prep.groups)
     until = started + (deadline - started) * _COLUMNS_TIME_SHARE if small else deadline
-    found = solve_by_columns(frame.prep, gap=gap, deadline=until, known_cost=best.cost, cost_of=cost_of, plans=not small)
+    found = solve_by_columns(
+        frame.prep, gap=gap, deadline=until, known_cost=best.cost, cost_of=cost_of, told=tell, plans=not small
+    )
     if found is not None:
         prices = found.prices
         starts = (*found.starts, *starts)
@@ -92,18 +99,16 @@ def solve_apart(
             best = Best(found.decision, found.cost, min(bound, found.cost), found.stopped)
         else:
             best = Best(best.decision, best.cost, min(bound, best.cost), found.stopped)
-        tell()
     if best.stopped or _closed(best, gap) or time.perf_counter() >= deadline:
         return best
     if small or prices is None:
         known = Known(best.bound, best.cost, starts, prices)
-        hours = solve_by_hour(frame, menus, gap=gap, deadline=deadline, known=known, cost_of=cost_of)
+        hours = solve_by_hour(frame, menus, gap=gap, deadline=deadline, known=known, cost_of=cost_of, told=tell_value)
         bound = max(best.bound, hours.bound)
         if hours.decision is not None and (cost := cost_of(hours.decision)) < best.cost:
             best = Best(hours.decision, cost, min(bound, cost), hours.stopped)
         else:
             best = Best(best.decision, best.cost, min(bound, best.cost), hours.stopped)
-        tell()
     if best.decision is None and not best.stopped and time.perf_counter() < deadline:
         # Neither search found a plan: the solver has what time is left, and may prove that there is none.
         solved = solve(frame.program, gap=gap, time_limit_s=deadline - time.perf_counter())

@@ -49,6 +49,7 @@ _FIXED_ROUNDS = 3
 _WAYS_PER_POOL = 20
 _HOUR_GAP_SHARE = 0.5
 _REFIT_TIME_SHARE = 0.15
+_QUICK_REFIT_SHARE = 0.03
 #: Families of variables of an hour that the whole plan is read from.
 _SLICED = COLUMN_FAMILIES | {"overflow", "used", "place_firm", "place_spot"}
 
@@ -69,18 +70,20 @@ class Columns:
 
 
 def solve_by_columns(
-    prep: Prep, *, gap: float, deadline: float, known_cost: float, cost_of: Callable[[Decision], float], plans: bool = True
+    prep: Prep, *, gap: float, deadline: float, known_cost: float, cost_of: Callable[[Decision], float],
+    told: Callable[[float, float], None], plans: bool = True,
 ) -> Columns | None:
     """The best plan found and a bound; None where no pool can be priced on its own.
 
-    deadline: of time.perf_counter. known_cost: of a plan known already, inf without. cost_of: $/day of a decision. plans: False
-    leaves it at bound, prices and the commitments to start with.
+    deadline: of time.perf_counter. known_cost: of a plan known already, inf without. cost_of: $/day of a decision. told: is
+    called with the cost (inf: none yet) and the bound now and then. plans: False leaves it at bound, prices and commitments to
+    start with.
     """
     pools = tuple(pool for pool in prep.pools if can_use_columns(prep, pool))
     if not pools:
         return None
     with solver_words_on_stderr(), ThreadPoolExecutor(_THREADS) as threads:
-        search = _Search(prep, pools, threads, gap, deadline, cost_of)
+        search = _Search(prep, pools, threads, gap, deadline, cost_of, told)
         try:
             search.run(known_cost, plans=plans)
         except KeyboardInterrupt:
@@ -95,9 +98,9 @@ def solve_by_columns(
 class _Search:
     def __init__(
         self, prep: Prep, pools: tuple[PoolData, ...], threads: ThreadPoolExecutor, gap: float, deadline: float,
-        cost_of: Callable[[Decision], float],
+        cost_of: Callable[[Decision], float], told: Callable[[float, float], None],
     ) -> None:
-        self.prep, self.pools, self.threads = prep, pools, threads
+        self.prep, self.pools, self.threads, self.told = prep, pools, threads, told
         self.gap, self.deadline, self.cost_of = gap, deadline, cost_of
         self.started = time.perf_counter()
         self.pricers = _pricers(prep, pools)
@@ -158,6 +161,12 @@ class _Search:
                 if self.master.solve(self.left_s()):
                     self.found.starts.append((lots, self.master.values(("flow",))))
                 self.master.hold(None)
+        # A first plan soon: hours solved exactly may take longer than there is time.
+        starts = list(self.found.starts)
+        for lots, _ in starts:
+            if self.found.decision is None and self.left_s() > 0:
+                self._evaluate(lots, total_s, quickly=True)
+        self.found.starts = starts
 
     def _closed(self, known_cost: float) -> bool:
         cost = min(self.found.cost, known_cost)
@@ -174,6 +183,7 @@ class _Search:
         while self.left_s() > 0 and master.solve(self.left_s()):
             priced = self._price(master.prices(), care)
             found.bound = max(found.bound, master.value + sum(master.saving(one) for one in priced))
+            self.told(found.cost, found.bound)
             ways = [column for one in priced for column in one.columns]
             added = master.add(ways) + self._share(ways)
             saved, last = last - master.value, master.value
@@ -197,12 +207,15 @@ class _Search:
         self.shelf = [column for column in shelf if column not in good]
         return self.master.add(good)
 
-    def _evaluate(self, lots: dict[str, int], total_s: float) -> dict[str, int] | None:
-        """Hours at these commitments, then everything but the ways once more; the commitments that come out."""
+    def _evaluate(self, lots: dict[str, int], total_s: float, *, quickly: bool = False) -> dict[str, int] | None:
+        """Hours at these commitments, then everything but the ways once more; the commitments that come out.
+
+        quickly: with the ways known, and little time for the second.
+        """
         prep, master = self.prep, self.master
         master.hold(lots)
         try:
-            ways = self._complete()
+            ways = self._known_ways() if quickly else self._complete()
             flows = master.values(("flow",)) if ways is not None else {}
         finally:
             master.hold(None)
@@ -223,12 +236,19 @@ class _Search:
             values.update({(*key[:-1], t): value for key, value in hour.values().items() if key[0] in _SLICED})
         self._keep(values, lots)
         chosen = [way for hour in hours for way in hour.chosen()]
-        refitted = refit(prep, self.pools, chosen, self.gap, min(total_s * _REFIT_TIME_SHARE, self.left_s()))
+        share = _QUICK_REFIT_SHARE if quickly else _REFIT_TIME_SHARE
+        refitted = refit(prep, self.pools, chosen, self.gap, min(total_s * share, self.left_s()))
         if refitted is None:
             return None
         values, better = refitted
         self._keep(values, better)
         return better
+
+    def _known_ways(self) -> dict[tuple[str, int], list[Column]] | None:
+        master = self.master
+        if not master.solve(self.left_s()) or master.missed() > _MISSED:
+            return None
+        return master.good_columns(_WAYS_PER_POOL)
 
     def _complete(self) -> dict[tuple[str, int], list[Column]] | None:
         """Ways worth having at the commitments held: with parts of nodes, and with nodes used rounded down and up.
@@ -263,6 +283,7 @@ class _Search:
         cost = self.cost_of(decision)
         if cost < self.found.cost:
             self.found.cost, self.found.decision = cost, decision
+            self.told(cost, self.found.bound)
             self.found.starts.append((lots, {key: tps for key, tps in values.items() if key[0] == "flow"}))
 
 

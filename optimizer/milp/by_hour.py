@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from math import isfinite
 
 from optimizer.milp.column import Column, can_use_columns
 from optimizer.milp.extract import extract
@@ -51,7 +52,9 @@ _POLISH_GAP = 1e-6
 _FIRST_BOX = 0.01  # of a commitment's mean price
 _GOOD_BOX = 0.003  # where the prices come from the columns, which are near the best
 _BOX_FLOOR = 0.002
-_REFIT_SHARE = 0.15
+_REFIT_SHARE = 0.1
+#: Hours that time ran out on still give a bound; adding it up may take so long beyond the time.
+_LAST_CUTS_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -91,22 +94,23 @@ class Found:
 
 def solve_by_hour(
     frame: Frame, menus: dict[str, tuple[Menu, ...]], *, gap: float, deadline: float, known: Known,
-    cost_of: Callable[[Decision], float],
+    cost_of: Callable[[Decision], float], told: Callable[[float, float], None],
 ) -> HoursApart:
     """A decision cheaper than the known one, if one is found, and a lower bound on the cost.
 
     frame: the whole program, closed; only its relaxation is solved. deadline: of time.perf_counter. cost_of: $/day of a decision.
+    told: is called with the cost (inf: none yet) and the bound now and then, both without constants.
     """
-    return _Search(frame, menus, gap, deadline, known, cost_of).run()
+    return _Search(frame, menus, gap, deadline, known, cost_of, told).run()
 
 
 class _Search:
     def __init__(
         self, frame: Frame, menus: dict[str, tuple[Menu, ...]], gap: float, deadline: float, known: Known,
-        cost_of: Callable[[Decision], float],
+        cost_of: Callable[[Decision], float], told: Callable[[float, float], None],
     ) -> None:
         self.frame, self.prep, self.menus = frame, frame.prep, menus
-        self.gap, self.deadline, self.known, self.cost_of = gap, deadline, known, cost_of
+        self.gap, self.deadline, self.known, self.cost_of, self.told = gap, deadline, known, cost_of, told
         self.constant = frame.program.constant_usd_per_day
         self.waits = any(workload.deferrable_hours for workload in self.prep.case.workloads)
         self.found = Found(known.bound - self.constant, known.cost - self.constant)
@@ -159,13 +163,16 @@ class _Search:
             results = self._each(lambda t, at=prices: self.hours[t].at_prices(  # type: ignore[misc]
                 at[t].lots, at[t].work, self._hour_gap(), self._left_s()
             ))
-            if any(result.value == float("inf") for result in results):
+            if not all(isfinite(result.bound) for result in results):
                 break  # out of time, or an hour that no commitment can serve
             for t, result in enumerate(results):
                 own = result.value - _paid(prices[t].lots, result.lots) + _paid(prices[t].work, result.work_tps)
                 master.add(Cut(t, result.bound, prices[t].lots, prices[t].work, own, result.lots, result.work_tps))
-            lots, flows, bound = master.best_commitments(time_limit_s=self._left_s())
+            lots, flows, bound = master.best_commitments(time_limit_s=max(self._left_s(), _LAST_CUTS_S))
             found.bound = max(found.bound, bound)
+            self.told(found.value, found.bound)
+            if any(result.value == float("inf") for result in results):
+                break  # out of time: bounds are known of all hours, plans are not
             value = master.value_at(prices, [result.bound for result in results])
             if value > center_value:
                 center, center_value = prices, value
@@ -237,6 +244,7 @@ class _Search:
             self.found.decision = _joined([hour.decision(lots, flows) for hour in self.hours])
         if self.waits and self._left_s() > 0:
             self._refit()
+        self.told(self.found.value, self.found.bound)
 
     def _refit(self) -> None:
         """Commitments and waiting work once more for the ways that the hours have just chosen."""

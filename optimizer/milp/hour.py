@@ -6,6 +6,7 @@ The PuLP problem is handed to HiGHS once; after that only the bounds and prices 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import Any
 
 import highspy
@@ -191,7 +192,8 @@ class Hour:
         bound = float(info.mip_dual_bound)
         if int(info.primal_solution_status) != 2:
             infeasible = self.highs.getModelStatus().name == "kInfeasible"
-            return HourResult(float("inf"), float("inf") if infeasible else -float("inf"), {}, {})
+            known = bound if isfinite(bound) else -float("inf")  # out of time: what is proven so far holds all the same
+            return HourResult(float("inf"), float("inf") if infeasible else known, {}, {})
         self._solution = list(self.highs.getSolution().col_value)
         value = float(info.objective_function_value)
         if not self.lots and bound != bound:

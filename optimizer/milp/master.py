@@ -145,6 +145,8 @@ class Master:
         done: dict[tuple[str, int], list[Term]] = {key: [] for key in work}
         shares: dict[int, list[Term]] = {t: [] for t in groups}
         for i, cut in enumerate(self.cuts):
+            if cut.own_cost == float("inf"):
+                continue  # a bound without a solution
             share = program.add_variable(("share", i))
             program.add_cost(cut.own_cost, share)
             shares[cut.t].append((1.0, share))

@@ -13,6 +13,7 @@ from optimizer.milp.discounts import add_discounts
 from optimizer.milp.dominance import drop_dominated_options, unit_steps
 from optimizer.milp.explicit import add_explicit_pool
 from optimizer.milp.extract import extract
+from optimizer.milp.filtered import solve_filtered
 from optimizer.milp.frame import Frame, build_frame, close_frame
 from optimizer.milp.left_nodes import add_left_nodes
 from optimizer.milp.menu import Menu, can_use_menus, menus
@@ -52,7 +53,10 @@ def solve_case(
     apart = solver.casefold() == HIGHS.casefold() and can_go_apart(frame)
     at_once_s = limit_s * (at_once_share(frame) if apart else 1.0) - (time.perf_counter() - started)
     shown = _with_constant(watch, frame) if watch is not None else None
-    solved = solve(frame.program, gap=gap, time_limit_s=at_once_s, solver=solver, watch=shown)
+    if solver.casefold() == HIGHS.casefold():
+        solved = solve_filtered(frame.program, gap=gap, time_limit_s=at_once_s, watch=shown)
+    else:
+        solved = solve(frame.program, gap=gap, time_limit_s=at_once_s, solver=solver)
     if solved.status == "infeasible":
         return _outcome("infeasible", None, None, None, started, solver)
     decision = extract(frame, pool_menus) if solved.objective is not None else None
@@ -66,7 +70,8 @@ def solve_case(
     if decision is None:
         return _outcome("no_plan", None, None, bound if bound > 0 else None, started, solver, stopped=stopped)
     closed = solved.status == "optimal" or _is_closed(cost, bound, gap)
-    if closed and tie_break and solver.casefold() == HIGHS.casefold() and solved.iterations <= _TIE_BREAK_ITERATIONS:
+    easy = solved.status == "optimal" and solved.iterations <= _TIE_BREAK_ITERATIONS
+    if easy and tie_break and solver.casefold() == HIGHS.casefold():
         left_s = limit_s - (time.perf_counter() - started)
         decision, cost = _fewest_offers(case, candidates, frame, pool_menus, decision, cost, left_s)
         bound = min(bound, cost)

@@ -1,4 +1,5 @@
-"""Our program against the plain one, side by side: `python -m tests.benchmarks.compare [KIND] [--seeds 1-5] [--seconds S]`.
+"""Our program against the plain one, side by side: `python -m tests.benchmarks.compare [KIND] [--seeds 1-5] [--seconds S]
+[--plain-seconds S]`.
 
 Plain is the program as the interface states it (a count per option and hour, a row per loss, all hours at once), given to HiGHS.
 Prints cost, bound and gap of both and the ratio of the gaps, per seed, median and worst. FILE.xlsx instead of KIND: that case.
@@ -7,6 +8,7 @@ Prints cost, bound and gap of both and the ratio of the gaps, per seed, median a
 from __future__ import annotations
 
 import argparse
+import resource
 import statistics
 import sys
 import time
@@ -26,15 +28,19 @@ from tests.helpers.refcase import case_from_tables
 @contextmanager
 def plain() -> Iterator[None]:
     """Every shortcut off."""
-    kept = (solve.can_use_menus, explicit.add_levels, solve.drop_dominated_options, solve._apart_by_hour)
+    kept = (
+        solve.can_use_menus, explicit.add_levels, solve.drop_dominated_options, solve.drop_absorbed_days, solve.can_go_apart
+    )
     solve.can_use_menus = lambda *_: False
     explicit.add_levels = lambda *_: False
-    solve.drop_dominated_options = lambda prep: prep
-    solve._apart_by_hour = lambda _: False
+    solve.drop_dominated_options = solve.drop_absorbed_days = lambda prep: prep
+    solve.can_go_apart = lambda _: False
     try:
         yield
     finally:
-        solve.can_use_menus, explicit.add_levels, solve.drop_dominated_options, solve._apart_by_hour = kept
+        (
+            solve.can_use_menus, explicit.add_levels, solve.drop_dominated_options, solve.drop_absorbed_days, solve.can_go_apart
+        ) = kept
 
 
 def run(case: Case, gap: float, seconds: float) -> tuple[SolveOutcome, float]:
@@ -64,6 +70,7 @@ def main() -> None:
     parser.add_argument("case", nargs="?", default="mixed")
     parser.add_argument("--seeds", default="1-5")
     parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--plain-seconds", type=float, default=None, help="seconds for the plain program (as many)")
     parser.add_argument("--gap", type=float, default=1e-3)
     parser.add_argument("--no-plain", action="store_true")
     chosen = parser.parse_args()
@@ -79,10 +86,12 @@ def main() -> None:
         sys.stdout.write(f"{name}\n")
         ours, seconds = run(case, chosen.gap, chosen.seconds)
         sys.stdout.write(line("fleetsheet", ours, seconds) + "\n")
+        memory_gb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+        sys.stdout.write(f"  most memory so far {memory_gb:.2f} GB\n")
         ours_gaps.append(gap_of(ours))
         if not chosen.no_plain:
             with plain():
-                other, other_seconds = run(case, chosen.gap, chosen.seconds)
+                other, other_seconds = run(case, chosen.gap, chosen.plain_seconds or chosen.seconds)
             sys.stdout.write(line("plain", other, other_seconds) + "\n")
             ratios.append(gap_of(other) / max(gap_of(ours), 1e-6))
             sys.stdout.write(f"  gap of plain / ours {ratios[-1]:,.1f}, seconds of plain / ours {other_seconds / seconds:,.2f}\n")

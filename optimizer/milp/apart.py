@@ -8,7 +8,7 @@ where an hour is small enough.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from optimizer.candidates.option import Candidates
 from optimizer.domain.case import Case
@@ -67,7 +67,24 @@ def solve_apart(
     case: Case, candidates: Candidates, frame: Frame, menus: dict[str, tuple[Menu, ...]], best: Best, *, gap: float,
     deadline: float, watch: Watch | None = None,
 ) -> Best:
-    """The better of what is known and what the searches find. frame: the whole program, closed. deadline: of perf_counter."""
+    """The better of what is known and what the searches find. frame: the whole program, closed. deadline: of perf_counter.
+
+    Ctrl-C ends it with what is known by then.
+    """
+    known = [best]
+    try:
+        _searches(case, candidates, frame, menus, known, gap, deadline, watch)
+    except KeyboardInterrupt:
+        return replace(known[-1], stopped=True)
+    return known[-1]
+
+
+def _searches(
+    case: Case, candidates: Candidates, frame: Frame, menus: dict[str, tuple[Menu, ...]], known: list[Best], gap: float,
+    deadline: float, watch: Watch | None,
+) -> None:
+    """Append to `known` what is better than its last."""
+    best = known[-1]
 
     def cost_of(decision: Decision) -> float:
         return price_decision(case, candidates, decision).total
@@ -99,24 +116,25 @@ def solve_apart(
             best = Best(found.decision, found.cost, min(bound, found.cost), found.stopped)
         else:
             best = Best(best.decision, best.cost, min(bound, best.cost), found.stopped)
+        known.append(best)
     if best.stopped or _closed(best, gap) or time.perf_counter() >= deadline:
-        return best
+        return
     if small or prices is None:
-        known = Known(best.bound, best.cost, starts, prices)
-        hours = solve_by_hour(frame, menus, gap=gap, deadline=deadline, known=known, cost_of=cost_of, told=tell_value)
+        start = Known(best.bound, best.cost, starts, prices)
+        hours = solve_by_hour(frame, menus, gap=gap, deadline=deadline, known=start, cost_of=cost_of, told=tell_value)
         bound = max(best.bound, hours.bound)
         if hours.decision is not None and (cost := cost_of(hours.decision)) < best.cost:
             best = Best(hours.decision, cost, min(bound, cost), hours.stopped)
         else:
             best = Best(best.decision, best.cost, min(bound, best.cost), hours.stopped)
+        known.append(best)
     if best.decision is None and not best.stopped and time.perf_counter() < deadline:
         # Neither search found a plan: the solver has what time is left, and may prove that there is none.
         solved = solve(frame.program, gap=gap, time_limit_s=deadline - time.perf_counter())
         if solved.objective is not None:
             decision = extract(frame, menus)
             cost = cost_of(decision)
-            best = Best(decision, cost, min(max(best.bound, (solved.bound or 0.0) + constant), cost))
-    return best
+            known.append(Best(decision, cost, min(max(best.bound, (solved.bound or 0.0) + constant), cost)))
 
 
 def _closed(best: Best, gap: float) -> bool:

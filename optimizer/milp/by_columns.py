@@ -48,8 +48,15 @@ _START_GAPS = (1e-2, 1e-4)
 _FIXED_ROUNDS = 3
 _WAYS_PER_POOL = 20
 _HOUR_GAP_SHARE = 0.5
+_HOURS_TIME_SHARE = 0.8
+_LEAST_HOUR_S = 0.2
 _REFIT_TIME_SHARE = 0.15
 _QUICK_REFIT_SHARE = 0.03
+#: With less time than this hours choose among the ways known first; making them complete takes long.
+_SHORT_S = 150.0
+_ROUNDED_GAP = 0.03
+#: Looking finely takes about so many times what looking roughly does, with what must come after it.
+_FINE_COSTS = 12
 #: Families of variables of an hour that the whole plan is read from.
 _SLICED = COLUMN_FAMILIES | {"overflow", "used", "place_firm", "place_spot"}
 
@@ -129,6 +136,8 @@ class _Search:
         lots = self.master.whole_lots(self.gap, total_s * _WHOLE_LOTS_TIME_SHARE)
         tried: list[dict[str, int]] = []
         took_s = 0.0
+        if lots is not None and total_s < _SHORT_S:
+            lots = self._evaluate(lots, total_s, quickly=True) or lots
         while lots is not None and self.left_s() > took_s and not self._closed(known_cost):
             began = time.perf_counter()
             tried.append(lots)
@@ -154,6 +163,7 @@ class _Search:
 
     def _find_starts(self, total_s: float) -> None:
         """Commitments that are good for the columns known, found roughly and more exactly; they often differ."""
+        self.found.starts.clear()
         for gap in _START_GAPS:
             lots = self.master.whole_lots(gap, total_s * _WHOLE_LOTS_TIME_SHARE)
             if lots is not None and all(lots != other for other, _ in self.found.starts):
@@ -179,9 +189,13 @@ class _Search:
     def _price_out(self, until: float) -> None:
         """Columns and bound, until columns could save next to nothing."""
         care, master, found = Care.ROUGH, self.master, self.found
-        last = float("inf")
+        last, took_s = float("inf"), 0.0
         while self.left_s() > 0 and master.solve(self.left_s()):
+            if found.decision is None:
+                self._round()
+            began = time.perf_counter()
             priced = self._price(master.prices(), care)
+            took_s = time.perf_counter() - began
             found.bound = max(found.bound, master.value + sum(master.saving(one) for one in priced))
             self.told(found.cost, found.bound)
             ways = [column for one in priced for column in one.columns]
@@ -192,13 +206,24 @@ class _Search:
             if care is Care.FINE and (not added or saved <= _DONE_SHARE * master.value):
                 break
             # The more exactly ways are looked for, the longer it takes: only once those found roughly save little any more.
-            if time.perf_counter() > until and care is Care.FINE:
+            late = time.perf_counter() + took_s > until
+            if late and (care is Care.FINE or self.left_s() < _FINE_COSTS * took_s):
                 break
-            if time.perf_counter() > until or (care is Care.NORMAL and saved <= _STALLED_SHARE * master.value):
+            if late or (care is Care.NORMAL and saved <= _STALLED_SHARE * master.value):
                 care = Care.FINE
             elif care is Care.ROUGH and (not added or saved <= _SLOW_SHARE * master.value):
                 care = Care.NORMAL
-        self.master.solve(self.left_s())
+        if self.master.solve(self.left_s()):
+            self._round()
+
+    def _round(self) -> None:
+        """A first plan at once: of every slice the way with the largest share, and everything else fitted to these ways."""
+        if self.master.missed() > _MISSED:
+            return
+        limit_s = max(self.left_s() * _QUICK_REFIT_SHARE, 1.0)
+        refitted = refit(self.prep, self.pools, self.master.largest(), _ROUNDED_GAP, limit_s)
+        if refitted is not None:
+            self._keep(*refitted)
 
     def _share(self, ways: list[Column]) -> int:
         """Add what these and earlier ways can do in other slices, where that would save anything at the last solution."""
@@ -225,8 +250,9 @@ class _Search:
         for t in range(len(prep.groups)):
             hours.append(Hour(prep, t, {}, {name: ways[(name, t)] for name, at in ways if at == t}))
         work = [work_of(prep, flows, t) for t in range(len(prep.groups))]
+        each_s = max(self.left_s() * _THREADS / len(hours) * _HOURS_TIME_SHARE, _LEAST_HOUR_S)
         results = list(self.threads.map(
-            lambda t: hours[t].with_lots(lots, work[t], self.gap * _HOUR_GAP_SHARE, max(self.left_s(), 0.1)), range(len(hours))
+            lambda t: hours[t].with_lots(lots, work[t], self.gap * _HOUR_GAP_SHARE, each_s), range(len(hours))
         ))
         if any(result.value == float("inf") for result in results):
             return None

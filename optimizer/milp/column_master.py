@@ -220,6 +220,16 @@ class ColumnMaster:
             by_slice.setdefault((column.pool, column.t), []).append((reduced[self.first_column + i], i))
         return {key: [self.columns[i] for _, i in sorted(ways)[:most]] for key, ways in by_slice.items()}
 
+    def largest(self) -> list[Column]:
+        """Per pool and slice the column with the largest share in the last solution."""
+        values = self.highs.getSolution().col_value
+        by_slice: dict[tuple[str, int], tuple[float, int]] = {}
+        for i, column in enumerate(self.columns):
+            share = values[self.first_column + i]
+            if share > by_slice.get((column.pool, column.t), (-1.0, 0))[0]:
+                by_slice[(column.pool, column.t)] = (share, i)
+        return [self.columns[i] for _, i in by_slice.values()]
+
     def values(self, families: tuple[str, ...]) -> dict[Key, float]:
         """Values of the frame's variables of these families at the last solution."""
         values = self.highs.getSolution().col_value

@@ -82,3 +82,17 @@ def test_ctrl_c_keeps_the_best_plan(
     )
     assert audit.violations == ()
     assert outcome.bound_usd_per_day is not None and outcome.bound_usd_per_day > 0
+
+
+@pytest.mark.parametrize(("module", "name"), [(by_columns, "_pricers"), (by_hour, "Hour"), (by_hour, "Master")])
+def test_ctrl_c_anywhere_in_the_searches_ends_them(case: Case, module: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: Any, **__: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, name, stop)
+    if module is by_hour:
+        monkeypatch.setattr(apart, "solve_by_columns", lambda *_, **__: None)
+        monkeypatch.setattr(apart, "_LARGE_HOUR", 10**9)
+    outcome = solve_case(case, find_candidates(case), gap=0.0, time_limit_s=20)
+    assert outcome.solver.stopped
+    assert outcome.status in ("no_plan", "gap_open")

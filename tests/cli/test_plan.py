@@ -290,12 +290,10 @@ def test_the_solver_by_name(small: Path) -> None:
     assert invoke_json("plan", small, *QUICK, "--solver", "highs")["solver"]["name"] == "HiGHS"
 
 
+@pytest.mark.cbc
 @pytest.mark.filterwarnings("ignore:PULP_CBC_CMD is deprecated:DeprecationWarning")
 def test_everything_runs_on_the_solver_that_was_named(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from optimizer.milp import solver
-
-    if not any("CBC" in name for name in solver.available_solvers()):
-        pytest.skip("CBC is not installed")
 
     def asked(*_: Any, **__: Any) -> Any:
         raise AssertionError("HiGHS was asked")

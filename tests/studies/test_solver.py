@@ -18,16 +18,13 @@ from tests.studies.cases import PEAK, case, offer
 
 CBC = "CBC"
 #: PuLP 3 warns of the CBC that it carries.
-pytestmark = pytest.mark.filterwarnings("ignore:PULP_CBC_CMD is deprecated:DeprecationWarning")
+pytestmark = [pytest.mark.cbc, pytest.mark.filterwarnings("ignore:PULP_CBC_CMD is deprecated:DeprecationWarning")]
 BUDGET_S = 600.0
 
 
 @pytest.fixture
 def cbc_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """HiGHS fails where it is asked for."""
-    if not any("CBC" in name for name in solver.available_solvers()):
-        pytest.skip("CBC is not installed")
-
     def asked(*_: Any, **__: Any) -> NoReturn:
         raise AssertionError("HiGHS was asked")
 

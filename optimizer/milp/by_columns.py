@@ -20,13 +20,12 @@ from optimizer.milp.by_hour import work_of
 from optimizer.milp.column import COLUMN_FAMILIES, Care, Column, ColumnPrices, Need, Priced, Pricer, asks, can_use_columns
 from optimizer.milp.column_master import ColumnMaster
 from optimizer.milp.covering import CoveringPricer, can_cover
-from optimizer.milp.extract import extract
-from optimizer.milp.frame import Frame
+from optimizer.milp.extract import decision_of
 from optimizer.milp.hour import Hour
 from optimizer.milp.master import HourPrices
 from optimizer.milp.pool_hour import PoolHourPricer
 from optimizer.milp.prep import PoolData, Prep
-from optimizer.milp.program import Key, Program
+from optimizer.milp.program import Key
 from optimizer.milp.refit import refit
 from optimizer.milp.sharing import Sharing
 from optimizer.milp.solver import solver_words_on_stderr
@@ -303,9 +302,7 @@ class _Search:
         return ways
 
     def _keep(self, values: dict[Key, float], lots: dict[str, int]) -> None:
-        frame = Frame(self.prep, Program("plan"))
-        frame.program.take_values(values)
-        decision = extract(frame, {})
+        decision = decision_of(self.prep, values)
         cost = self.cost_of(decision)
         if cost < self.found.cost:
             self.found.cost, self.found.decision = cost, decision

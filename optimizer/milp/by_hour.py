@@ -19,13 +19,13 @@ from dataclasses import dataclass, field
 from math import isfinite
 
 from optimizer.milp.column import Column, can_use_columns
-from optimizer.milp.extract import extract
+from optimizer.milp.extract import decision_of
 from optimizer.milp.frame import Frame
 from optimizer.milp.hour import Hour, HourResult
 from optimizer.milp.master import Cut, HourPrices, Master
 from optimizer.milp.menu import Menu
 from optimizer.milp.prep import Prep
-from optimizer.milp.program import Key, Program
+from optimizer.milp.program import Key
 from optimizer.milp.refit import refit
 from optimizer.milp.relaxed import relaxed_commitments
 from optimizer.milp.rounding import add_rounding_rows
@@ -259,9 +259,7 @@ class _Search:
         if refitted is None:
             return
         values, lots = refitted
-        program = Program("plan")
-        program.take_values(values)
-        decision = extract(Frame(self.prep, program), {})
+        decision = decision_of(self.prep, values)
         value = self.cost_of(decision) - self.constant
         if value < self.found.value:
             self.found.value, self.found.lots, self.found.decision = value, lots, decision

@@ -15,7 +15,7 @@ import numpy as np
 
 from optimizer.milp.bounds import replica_bound
 from optimizer.milp.column import Care, Column, ColumnPrices, Need, Priced, asks
-from optimizer.milp.menu import MAX_LEVELS, Level, asking, loss_levels
+from optimizer.milp.menu import MAX_LEVELS, Level, asking, level_count, loss_levels
 from optimizer.milp.prep import PoolData
 from optimizer.units import ROUNDING_HEDGE
 
@@ -38,11 +38,7 @@ def can_cover(pool: PoolData) -> bool:
         return False
     if any(day.regiven or day.lost_frac >= 1 or (day.api_absorbs and pool.workloads[0].api) for day in pool.bad_days):
         return False
-    most = _most(pool)
-    levels = 1
-    for day in asking(pool.bad_days):
-        levels *= 1 + sum(day.lost(k, bound) for k, bound in enumerate(most))
-    return levels <= MAX_LEVELS
+    return level_count(asking(pool.bad_days), _most(pool)) <= MAX_LEVELS
 
 
 def _most(pool: PoolData) -> tuple[int, ...]:
@@ -109,13 +105,13 @@ class CoveringPricer:
         found: list[Priced] = []
         for i, t in enumerate(slices):
             ways = sorted(way for way in best[i] if way[0] < np.inf)
-            columns: dict[Column, float] = {}
+            columns: list[Column] = []
             for _, number, c in ways if many else ways[:1]:
                 live = self._walk_back(tables, self._bounds(levels[number], usable), usable, width, usd, i, c)
                 column = self._column(t, live)
                 if column is not None:
-                    columns[column] = 0.0
-            found.append(Priced(pool.pool.pool, t, ways[0][0] if ways else float("inf"), tuple(columns)))
+                    columns.append(column)
+            found.append(Priced(pool.pool.pool, t, ways[0][0] if ways else float("inf"), tuple(dict.fromkeys(columns))))
         return found
 
     def _asked(self, demand: Table, level: Level) -> Table:

@@ -25,7 +25,7 @@ from optimizer.milp.bounds import replica_bound, spot_bound, total_replicas
 from optimizer.milp.frame import Frame
 from optimizer.milp.levels import add_levels
 from optimizer.milp.occupancy import Loads, add_cover, add_live_classes, add_loads, is_cover
-from optimizer.milp.prep import PoolData, arrival_hours
+from optimizer.milp.prep import PoolData, arrival_hours, run_hours
 from optimizer.milp.program import Term
 from optimizer.milp.writer import Writer
 from optimizer.units import HOURS_PER_DAY
@@ -177,8 +177,7 @@ def flow(frame: Frame, pool: PoolData, w: int, day_type: str, arrival: int, run:
         return known
     demand = workload.demand_on(day_type).output_tps[arrival]
     every: list[Term] = []
-    for wait in range(min(workload.deferrable_hours, HOURS_PER_DAY - 1) + 1):
-        then = (arrival + wait) % HOURS_PER_DAY
+    for then in run_hours(workload, arrival):
         every.append((1.0, program.add_variable(("flow", workload.workload, day_type, arrival, then), up=demand)))
     scale = 1.0 / demand if demand > 0 else 1.0
     row = [(c * scale, v) for c, v in every]

@@ -10,8 +10,8 @@ from optimizer.milp.frame import Frame, use_costs
 from optimizer.milp.menu import Menu, replicas_of_line
 from optimizer.milp.menu_pairs import split_two
 from optimizer.milp.occupancy import is_cover
-from optimizer.milp.prep import PoolData, PoolSlice, Prep, arrival_hours
-from optimizer.milp.program import Program
+from optimizer.milp.prep import PoolData, PoolSlice, Prep, arrival_hours, run_hours
+from optimizer.milp.program import Key, Program
 from optimizer.plan.plan import Commitment, Covered, Decision, Load, NodesNew, NodeUse, Overflow, ReplicaCount, Shift
 from optimizer.units import HOURS_PER_DAY
 
@@ -60,6 +60,13 @@ def extract(frame: Frame, menus: dict[str, tuple[Menu, ...]]) -> Decision:
         for pool in prep.pools:
             _loads(prep, program, pool, pool.slices[t], fleets[(pool.pool.pool, t)], t, shifts, pool.pool.pool in menus)
     return _expand(prep, program, nodes_new, used, fleets, shifts)
+
+
+def decision_of(prep: Prep, values: dict[Key, float]) -> Decision:
+    """The decision behind values of the whole program with every pool written out in full."""
+    program = Program("plan")
+    program.take_values(values)
+    return extract(Frame(prep, program), {})
 
 
 def _live(program: Program, pool: PoolData, t: int, menus: tuple[Menu, ...] | None) -> _Fleet:
@@ -188,7 +195,7 @@ def _shifts(prep: Prep, program: Program) -> dict[_ShiftKey, float]:
             for arrival, demand in enumerate(day.output_tps):
                 if demand <= 0:
                     continue
-                runs = [(arrival + wait) % HOURS_PER_DAY for wait in range(min(workload.deferrable_hours, HOURS_PER_DAY - 1) + 1)]
+                runs = run_hours(workload, arrival)
                 flows = [max(program.value(("flow", workload.workload, day.day_type, arrival, run)), 0.0) for run in runs]
                 flows = [tps if tps > _noise_tps(max(day.output_tps), demand) else 0.0 for tps in flows]
                 total = sum(flows)

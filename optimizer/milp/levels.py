@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from optimizer.milp.bounds import replica_bound, spot_bound
-from optimizer.milp.menu import MAX_LEVELS, asking, loss_levels, without_repeats
+from optimizer.milp.menu import MAX_LEVELS, asking, level_count, loss_levels, without_repeats
 from optimizer.milp.prep import BadDay
 from optimizer.milp.prices import directions
 from optimizer.milp.program import Term
@@ -41,20 +41,13 @@ def add_levels(writer: Writer, live: list[Any], spot: list[Any]) -> bool:
     both: list[list[Any]] = [[variable, *([spot[k]] if spot else [])] for k, variable in enumerate(live)]
     alone = [[variable] for variable in live]
     groups = (("", with_spot, both, both_most), ("spot_lost", without_repeats(lost), alone, firm_most))
-    if any(_count(days, most) > MAX_LEVELS for _, days, _, most in groups):
+    if any(level_count(days, most) > MAX_LEVELS for _, days, _, most in groups):
         return False
     for label, days, replicas, most in groups:
         if days:
             for i, prices in enumerate(directions(len(firm), [tuple(mean[w] for w in firm) for mean in piece.mean_tps])):
                 _add_group(writer, (label, i), days, replicas, tuple(most), dict(zip(firm, prices, strict=True)))
     return True
-
-
-def _count(days: tuple[BadDay, ...], most: list[int]) -> int:
-    count = 1
-    for day in days:
-        count *= 1 + sum(day.lost(k, bound) for k, bound in enumerate(most))
-    return count
 
 
 def _add_group(

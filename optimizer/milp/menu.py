@@ -9,9 +9,11 @@ all combinations of levels is exact. The combination of zeros (no replica at all
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -86,9 +88,7 @@ def menus(pool: PoolData, steps: dict[tuple[str, str], int]) -> tuple[Menu, ...]
     step = tuple(steps[(pool.pool.pool, node_type)] for node_type in node_types)
     days = asking(pool.bad_days)
     most = tuple(max(replica_bound(pool, piece, k) for piece in pool.slices) for k in range(len(pool.options)))
-    levels = 1
-    for day in days:
-        levels *= 1 + sum(day.lost(k, bound) for k, bound in enumerate(most))
+    levels = level_count(days, most)
     if levels > MAX_LEVELS:
         return None
     work = 0
@@ -109,6 +109,11 @@ def menus(pool: PoolData, steps: dict[tuple[str, str], int]) -> tuple[Menu, ...]
             full = grids[(piece.mean_tps, piece.rollout_frac)]
             found[piece] = _menu(pool, piece, days, most, node_types, step, shape, full)
     return tuple(found[piece] for piece in pool.slices)
+
+
+def level_count(days: tuple[BadDay, ...], most: Sequence[int]) -> int:
+    """Combinations of loss levels that at most so many replicas per option can make."""
+    return prod(1 + sum(day.lost(k, bound) for k, bound in enumerate(most)) for day in days)
 
 
 def asking(days: tuple[BadDay, ...]) -> tuple[BadDay, ...]:
